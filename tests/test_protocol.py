@@ -133,6 +133,10 @@ class TestCalls:
 
 
 class TestParsedOutput:
+    def test_the_older_name_of_reasoning(self):
+        made = ParsedOutput(reasoning_content="why", content="a")
+        assert (made.reasoning, made.reasoning_content, made.content) == ("why", "why", "a")
+
     def test_defaults_are_fresh(self) -> None:
         ParsedOutput().tool_calls.append(call())
         assert ParsedOutput().model_dump() == {

@@ -31,6 +31,7 @@ __all__ = [
     "FunctionCall",
     "Item",
     "ItemType",
+    "OldNames",
     "ParsedOutput",
     "ResponsesRequest",
     "Span",
@@ -339,10 +340,20 @@ class Item(WireModel, gc=False):
     call: ToolCall | None = None
 
 
-class ParsedOutput(WireModel, gc=False):
+class OldNames(msgspec.StructMeta):
+    """Accepts ``reasoning_content``, DeepSeek's name of ``reasoning``, when a value is made."""
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        if "reasoning_content" in fields:
+            fields["reasoning"] = fields.pop("reasoning_content")
+        return super().__call__(*args, **fields)
+
+
+class ParsedOutput(WireModel, metaclass=OldNames, gc=False):
     """A whole output as a message.
 
-    ``finish_reason`` is the engine's, except that "tool_calls" replaces "stop" when there are calls. ``items`` holds
+    ``tools_called`` is True if a call is whole: one that was cut is not a call to run. ``finish_reason`` is the
+    engine's, except that "tool_calls" replaces "stop" when there are calls and the last one is whole. ``items`` holds
     the same message in order; ``diagnostics`` lists what did not follow the Format, ``spans`` what each part of the
     output became. ``reasoning_field`` is the policy's: the field that dumps use for reasoning. It is not dumped itself.
     """

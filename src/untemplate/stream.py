@@ -203,7 +203,9 @@ class Stream:
             raise RuntimeError("result() before finish()")
         result = assemble(self._collected, self._finish_reason)
         result.reasoning_field = self._policy.reasoning_field
-        self._backend.complete(result)
+        backend = self._backend
+        backend.complete(result)
+        result.tools_called = backend.has_whole_calls or (backend.has_calls and not backend.ends_in_cut_call)
         result.finish_reason = self.finish_reason
         return result
 

@@ -519,6 +519,75 @@ def test_a_parser_of_ones_own():
     assert Mine(TOKENIZER).reasoning_parser is None
 
 
+class OnlyHalves(Parser):
+    """A subclass as vLLM's documentation describes it: it sets its halves, and writes no method."""
+
+    def __init__(self, tokenizer, reasoning=TheirReasoning, tools=TheirTools):
+        super().__init__(tokenizer)
+        self.reasoning_parser = reasoning and reasoning(tokenizer)
+        self.tool_parser = tools and tools(tokenizer)
+
+
+def test_a_parser_that_only_sets_its_halves():
+    for size in range(1, 20):
+        assert stream(OnlyHalves(TOKENIZER), by_tokens(RAW, size)) == MESSAGE
+    reasoning, content, calls = OnlyHalves(TOKENIZER).parse(RAW)
+    assert (reasoning, content) == (MESSAGE["reasoning"], MESSAGE["content"])
+    assert [(call.id, call.name, call.arguments) for call in calls] == MESSAGE["calls"]
+    raw = RAW.partition(END)[2]
+    without = stream(OnlyHalves(TOKENIZER, reasoning=None), by_tokens(raw, 3))
+    assert without == {**MESSAGE, "reasoning": ""}
+    assert stream(OnlyHalves(TOKENIZER, tools=None), by_tokens(RAW, 3))["content"] == raw
+    prompt = TOKENIZER.ids(f"<think>{END}")
+    parser = OnlyHalves(TOKENIZER)
+    parser.set_prompt_token_ids(prompt)
+    assert parser.parse("Sure.") == (None, "Sure.", None)
+    assert stream(OnlyHalves(TOKENIZER), by_tokens("Sure.", 2), None, prompt)["content"] == "Sure."
+    parser = OnlyHalves(TOKENIZER)
+    assert parser.is_reasoning_end(TOKENIZER.ids(END))
+    assert parser.is_reasoning_end_streaming(TOKENIZER.ids(f"a{END}"), TOKENIZER.ids(END))
+    assert parser.extract_content_ids(TOKENIZER.ids(f"a{END}b")) == TOKENIZER.ids("b")
+    assert parser.count_reasoning_tokens([97]) == 0
+
+
+def test_a_parser_without_methods_or_halves_keeps_the_text():
+    assert Parser(TOKENIZER).parse("ab") == (None, "ab", None)
+    assert stream(Parser(TOKENIZER), [("a", [97]), ("b", [98])]) == {"reasoning": "", "content": "ab", "calls": []}
+
+
+def test_one_half_and_methods_for_the_other():
+    class Mine(OnlyHalves):
+        def extract_tool_calls(self, model_output, request):
+            return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=model_output.upper())
+
+        def extract_tool_calls_streaming(self, previous_text, current_text, delta_text, *rest):
+            return DeltaMessage(content=delta_text.upper()) if delta_text else None
+
+    raw = f"why{END}Sure."
+    assert Mine(TOKENIZER, tools=None).parse(raw) == ("why", "SURE.", None)
+    for size in (1, 3, 99):
+        found = stream(Mine(TOKENIZER, tools=None), by_tokens(raw, size))
+        assert found == {"reasoning": "why", "content": "SURE.", "calls": []}
+
+
+def test_halves_without_the_constructor_of_the_class():
+    class Bare(DelegatingParser):
+        def __init__(self, tokenizer):
+            self._reasoning_parser = TheirReasoning(tokenizer)
+            self._tool_parser = TheirTools(tokenizer)
+
+    assert stream(Bare(TOKENIZER), by_tokens(RAW, 3)) == MESSAGE
+    assert Bare(TOKENIZER).parse(RAW)[0] == "why "
+
+
+def test_a_function_makes_a_half():
+    class Mine(_WrappedParser):
+        reasoning_parser_cls = lambda tokenizer: TheirReasoning(tokenizer)  # noqa: E731
+        tool_parser_cls = lambda tokenizer: TheirTools(tokenizer)  # noqa: E731
+
+    assert stream(Mine(TOKENIZER), by_tokens(RAW, 3)) == MESSAGE
+
+
 # -- as a stream ---------------------------------------------------------------------------------------------------
 
 

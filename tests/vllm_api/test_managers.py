@@ -191,6 +191,22 @@ def test_registered_halves():
     assert ParserManager.get_parser("hermes", "mine")(Tokenizer()).extract_reasoning("a", None) == ("r", "a")
 
 
+def test_older_methods_can_be_registered():
+    class Older:
+        def __init__(self, tokenizer):
+            pass
+
+        def extract_reasoning_content(self, model_output, request):
+            return "r", model_output
+
+        def extract_reasoning_content_streaming(self, *args):
+            return None
+
+    ReasoningParserManager.register_module("older", module=Older)
+    assert ParserManager.get_parser(None, "older")(Tokenizer()).extract_reasoning("a", None) == ("r", "a")
+    assert OutputParser(Tokenizer(), "older").parse("a").reasoning == "r"
+
+
 def test_what_is_registered():
     assert not ParserManager.is_registered("hermes", "qwen3")
     assert not ParserManager.is_registered(None, None)

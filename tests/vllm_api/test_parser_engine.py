@@ -711,3 +711,35 @@ def test_coalesce_tool_call_deltas():
 
 def test_the_converter_of_these_tests():
     assert qwen_arguments("<parameter=a>\n1\n</parameter><parameter=b>2", False) == '{"a": "1", "b": "2"}'
+
+
+def test_arguments_in_an_object_with_the_name():
+    parser = engine(hermes())
+    assert parser._extract_args_json("", "f") == parser._extract_args_json(" \n", "f") == "{}"
+    assert parser._extract_args_json('{"name": "f", "arguments": {"a": 1}}', "f") == '{"a": 1}'
+    assert parser._extract_args_json("oops", "f") == "oops"
+    # Arguments that look like that stay as they are.
+    raw = '<tool_call>{"name": "f", "arguments": {"name": "x", "arguments": {}}}</tool_call>'
+    check(hermes(), raw, calls=[("f", '{"name": "x", "arguments": {}}')])
+
+
+def test_deltas_are_merged_into_the_first_of_each_call():
+    def delta(index, arguments):
+        return DeltaToolCall(index=index, function=DeltaFunctionCall(arguments=arguments))
+
+    several = [delta(0, "a"), delta(1, "b")]
+    assert ParserEngine._coalesce_tool_call_deltas(several) is several
+    first, second = delta(0, "a"), delta(1, "b")
+    merged = ParserEngine._coalesce_tool_call_deltas([first, second, delta(0, "c")])
+    assert merged[0] is first
+    assert merged[1] is second
+    assert merged == [delta(0, "ac"), delta(1, "b")]
+
+
+def test_reasoning_that_waits_is_a_text():
+    parser = engine(hermes())
+    assert parser._deferred_reasoning == ""
+    assert parser.parse_delta("<think>a \n", [], finished=False) == DeltaMessage(reasoning="a")
+    assert parser._deferred_reasoning == " \n"
+    parser._deferred_reasoning = "  "
+    assert parser.parse_delta("b", [], finished=False) == DeltaMessage(reasoning="  b")

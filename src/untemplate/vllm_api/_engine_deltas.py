@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..deltas import merge_deltas, merge_tool_calls
@@ -72,7 +72,7 @@ class EngineDeltas(Parser):
         self._content: list[str] = []
         # White space that is buffered until the next text.
         self._spaces: list[str] = []
-        self._deferred_reasoning: list[str] = []
+        self._reasoning_spaces: list[str] = []
         self._content_has_nonws = False
         self._line_has_text = False
         self._after_call = False
@@ -94,6 +94,15 @@ class EngineDeltas(Parser):
     def _deferred_content(self, text: str) -> None:
         self._spaces = [text] if text else []
 
+    @property
+    def _deferred_reasoning(self) -> str:
+        """White space of reasoning that is buffered until the next text."""
+        return "".join(self._reasoning_spaces)
+
+    @_deferred_reasoning.setter
+    def _deferred_reasoning(self, text: str) -> None:
+        self._reasoning_spaces = [text] if text else []
+
     # -- events to deltas ----------------------------------------------------------------------------------------
 
     def _to_delta(self, events: Sequence[SemanticEvent], finished: bool) -> DeltaMessage | None:
@@ -110,9 +119,9 @@ class EngineDeltas(Parser):
             delta = self._strip_trailing_reasoning(self._events_to_delta(turn, finished=last))
             if delta is not None:
                 deltas.append(delta)
-        if finished and self._deferred_reasoning:
-            deltas.append(DeltaMessage(reasoning="".join(self._deferred_reasoning)))
-            self._deferred_reasoning = []
+        if finished and self._reasoning_spaces:
+            deltas.append(DeltaMessage(reasoning=self._deferred_reasoning))
+            self._reasoning_spaces = []
         return merge_deltas(deltas)
 
     def _events_to_delta(self, events: Sequence[SemanticEvent], finished: bool = False) -> DeltaMessage | None:
@@ -216,14 +225,14 @@ class EngineDeltas(Parser):
             body = text.rstrip(WS)
             delta.reasoning = None
             if body:
-                delta.reasoning = "".join((*self._deferred_reasoning, body))
-                self._deferred_reasoning = []
+                delta.reasoning = self._deferred_reasoning + body
+                self._reasoning_spaces = []
             if len(body) < len(text):
-                self._deferred_reasoning.append(text[len(body) :])
+                self._reasoning_spaces.append(text[len(body) :])
             if not (delta.reasoning or delta.content or delta.tool_calls):
                 delta = None
-        if not self._in_reasoning and self._deferred_reasoning:
-            self._deferred_reasoning = []
+        if not self._in_reasoning:
+            self._reasoning_spaces = []
         return delta
 
     # -- content -------------------------------------------------------------------------------------------------
@@ -397,9 +406,17 @@ class EngineDeltas(Parser):
             deltas.append(DeltaToolCall(index=slot.index, function=DeltaFunctionCall(arguments=text)))
 
     @staticmethod
-    def _coalesce_tool_call_deltas(deltas: Iterable[DeltaToolCall]) -> list[DeltaToolCall]:
-        """Return one delta per call, in the order of their first."""
-        return merge_tool_calls(deltas)
+    def _coalesce_tool_call_deltas(deltas: list[DeltaToolCall]) -> list[DeltaToolCall]:
+        """Merge the deltas of each call into its first; return the same list if there is nothing to merge."""
+        merged = merge_tool_calls(deltas)
+        if len(merged) == len(deltas):
+            return deltas
+        first: dict[int, DeltaToolCall] = {}
+        for delta in deltas:
+            first.setdefault(delta.index, delta)
+        for call, whole in zip(first.values(), merged, strict=True):
+            call.id, call.type, call.function = whole.id, whole.type, whole.function
+        return list(first.values())
 
     # -- converted arguments -------------------------------------------------------------------------------------
 

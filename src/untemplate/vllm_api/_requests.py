@@ -48,16 +48,7 @@ def hides_cuts(request: Any) -> bool:
     return bool(get(request, "stop") or get(request, "stop_token_ids")) or get(request, "input") is not None
 
 
-class _OldNames(msgspec.StructMeta):
-    """Accepts ``reasoning_content``, the name of ``reasoning`` in vLLM 0.10, when a delta is made."""
-
-    def __call__(cls, *args: Any, **fields: Any) -> Any:
-        if "reasoning_content" in fields:
-            fields["reasoning"] = fields.pop("reasoning_content")
-        return super().__call__(*args, **fields)
-
-
-class DeltaMessage(messages.DeltaMessage, metaclass=_OldNames, gc=False):
+class DeltaMessage(messages.DeltaMessage, metaclass=messages.OldNames, gc=False):
     """A delta of code written for vLLM: ``reasoning_content`` may be given, and ``tool_calls`` always has a length."""
 
     tool_calls: list[DeltaToolCall] | None = msgspec.field(default_factory=list)

@@ -194,7 +194,8 @@ class ToolParser(_Calls):
 class Parser(_Reasons, _Calls):
     """Reasoning and tool calls in one interface.
 
-    ``parse`` and ``parse_delta`` use the other methods: reasoning first, then calls in the remaining content.
+    ``parse`` and ``parse_delta`` use the other methods: reasoning first, then calls in the remaining content. A
+    subclass may set ``reasoning_parser`` and ``tool_parser`` instead of writing these methods, or some of them.
 
     Attributes: reasoning_parser_cls, tool_parser_cls: the classes of the two halves, for callers that need them.
 
@@ -206,9 +207,14 @@ class Parser(_Reasons, _Calls):
 
     def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
         self.model_tokenizer = tokenizer
-        self._reasoning_parser: Any = None
-        self._tool_parser: Any = None
-        self._stream_state = StreamState()
+
+    # On the class, because a subclass may set its halves without calling ``super().__init__()``.
+    _reasoning_parser: Any = None
+    _tool_parser: Any = None
+
+    @cached_property
+    def _stream_state(self) -> StreamState:
+        return StreamState()
 
     @property
     def reasoning_parser(self) -> Any:
@@ -243,6 +249,11 @@ class Parser(_Reasons, _Calls):
             enable_auto_tools: without effect: calls are found either way.
             model_output_token_ids: the output's ids, if they are known.
         """
+        if self._only_halves and self._halves is not None:
+            whole: tuple[str | None, str | None, list[FunctionCall] | None] = self._halves.parse(
+                model_output, request, enable_auto_tools, model_output_token_ids
+            )
+            return whole
         return run_whole(self, model_output, request)
 
     def parse_delta(
@@ -265,6 +276,11 @@ class Parser(_Reasons, _Calls):
         Raises:
             RuntimeError: the last part has come before.
         """
+        if self._only_halves and self._halves is not None:
+            found: DeltaMessage | None = self._halves.parse_delta(
+                delta_text, delta_token_ids, request, prompt_token_ids, finished=finished
+            )
+            return found
         ids = list(delta_token_ids)
         return run(self, self._stream_state, delta_text, ids, request, prompt_token_ids, finished)
 
@@ -292,7 +308,117 @@ class Parser(_Reasons, _Calls):
         return False
 
     def _finish_reasoning(self) -> DeltaMessage | None:
-        return None
+        halves = None if self._overrides("extract_reasoning_streaming") else self._halves
+        return None if halves is None else halves._finish_reasoning()
 
     def _finish_tools(self, request: Any) -> DeltaMessage | None:
-        return self.finish_streaming()
+        halves = None if self._overrides("extract_tool_calls_streaming") else self._halves
+        return self.finish_streaming() if halves is None else halves._finish_tools(request)
+
+    # A subclass that sets halves and leaves methods out delegates those.
+
+    _delegate: Any = None
+
+    @property
+    def _halves(self) -> Any:
+        """A parser that delegates to the halves that are set; ``None`` without any."""
+        reasoning, tools = self._reasoning_parser, self._tool_parser
+        if reasoning is None and tools is None:
+            return None
+        if self._delegate is None:
+            self._delegate = type(self)._delegating(self.model_tokenizer)
+        self._delegate.reasoning_parser, self._delegate.tool_parser = reasoning, tools
+        return self._delegate
+
+    _delegating: type[Any]
+    """The class of ``_halves``; `DelegatingParser` sets it."""
+
+    def _overrides(self, *names: str) -> bool:
+        return any(getattr(type(self), name) is not getattr(Parser, name) for name in names)
+
+    @property
+    def _only_halves(self) -> bool:
+        """True if no method for outputs is overridden, so that the halves may work in one pass."""
+        return not self._overrides(*_FOR_OUTPUTS)
+
+    @abstractmethod
+    def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
+        return self._halves is not None and self._halves.is_reasoning_end(input_ids)
+
+    def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Sequence[int]) -> bool:
+        if self._halves is None or self._overrides("is_reasoning_end"):
+            return self.is_reasoning_end(input_ids)
+        found: bool = self._halves.is_reasoning_end_streaming(input_ids, delta_ids)
+        return found
+
+    @abstractmethod
+    def extract_content_ids(self, input_ids: Sequence[int]) -> list[int]:
+        return list(input_ids) if self._halves is None else self._halves.extract_content_ids(input_ids)
+
+    @abstractmethod
+    def extract_reasoning(self, model_output: str, request: Any) -> tuple[str | None, str | None]:
+        if self._halves is None:
+            return None, model_output
+        found: tuple[str | None, str | None] = self._halves.extract_reasoning(model_output, request)
+        return found
+
+    @abstractmethod
+    def extract_reasoning_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+    ) -> DeltaMessage | None:
+        if self._halves is None:
+            return DeltaMessage(content=delta_text)
+        found: DeltaMessage | None = self._halves.extract_reasoning_streaming(
+            previous_text, current_text, delta_text, previous_token_ids, current_token_ids, delta_token_ids
+        )
+        return found
+
+    @abstractmethod
+    def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
+        if self._halves is None:
+            return ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=model_output)
+        found: ExtractedToolCallInformation = self._halves.extract_tool_calls(model_output, request)
+        return found
+
+    @abstractmethod
+    def extract_tool_calls_streaming(
+        self,
+        previous_text: str,
+        current_text: str,
+        delta_text: str,
+        previous_token_ids: Sequence[int],
+        current_token_ids: Sequence[int],
+        delta_token_ids: Sequence[int],
+        request: Any,
+    ) -> DeltaMessage | None:
+        if self._halves is None or self._tool_parser is None:
+            return DeltaMessage(content=delta_text) if delta_text else None
+        found: DeltaMessage | None = self._halves.extract_tool_calls_streaming(
+            previous_text, current_text, delta_text, previous_token_ids, current_token_ids, delta_token_ids, request
+        )
+        return found
+
+    def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
+        if self._halves is not None:
+            self._halves.adjust_initial_state_from_prompt(prompt_token_ids)
+
+    def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
+        return 0 if self._halves is None else int(self._halves.count_reasoning_tokens(token_ids))
+
+
+_FOR_OUTPUTS = (
+    "extract_reasoning",
+    "extract_reasoning_streaming",
+    "extract_tool_calls",
+    "extract_tool_calls_streaming",
+    "adjust_initial_state_from_prompt",
+    "is_reasoning_end",
+    "is_reasoning_end_streaming",
+    "extract_content_ids",
+)

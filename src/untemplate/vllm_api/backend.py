@@ -172,7 +172,7 @@ class RegisteredBackend(FormatBackend):
             reasoning=reasoning or None,
             content=content or None,
             tool_calls=made,
-            tools_called=bool(made),
+            tools_called=any(not _Arguments(call.function.arguments).cut for call in made),
             finish_reason=finish_reason_of(
                 finish_reason, bool(made) and not _Arguments(made[-1].function.arguments).cut
             ),

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from logging import getLogger
 from typing import Any, TypeVar
 
@@ -33,11 +34,17 @@ class DelegatingParser(Parser):
     _catches: tuple[type[Exception], ...] = (Exception,)
     """Errors of a half that cost its parsing only."""
 
-    def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
-        super().__init__(tokenizer, *args, **kwargs)
-        self._failed: set[str] = set()
-        self._both: tuple[Any, Any, Parser | None] | None = None
-        self._prompt_ids: Sequence[int] | None = None
+    _halves = None
+    """This class asks its halves itself."""
+
+    # On the class, because a subclass may set its halves without calling ``super().__init__()``.
+    _both: tuple[Any, Any, Parser | None] | None = None
+    _prompt_ids: Sequence[int] | None = None
+
+    @cached_property
+    def _failed(self) -> set[str]:
+        """The halves that have raised."""
+        return set()
 
     def _ask(self, half: str, name: str, *args: Any, default: Any = None, old: str | None = None) -> Any:
         """Call a method of one half. Return the default if there is no such half or method, or if it raises."""
@@ -248,6 +255,9 @@ class DelegatingParser(Parser):
         return self._both[2]
 
 
+Parser._delegating = DelegatingParser
+
+
 class _WrappedParser(DelegatingParser):
     """A DelegatingParser that makes its halves from class attributes.
 
@@ -256,7 +266,8 @@ class _WrappedParser(DelegatingParser):
 
     def __init__(self, tokenizer: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(tokenizer, *args, **kwargs)
-        if self.reasoning_parser_cls is not None:
-            self._reasoning_parser = self.reasoning_parser_cls(tokenizer)
-        if self.tool_parser_cls is not None:
-            self._tool_parser = self.tool_parser_cls(tokenizer)
+        cls = type(self)  # Of an instance, a function would be a method.
+        if cls.reasoning_parser_cls is not None:
+            self._reasoning_parser = cls.reasoning_parser_cls(tokenizer)
+        if cls.tool_parser_cls is not None:
+            self._tool_parser = cls.tool_parser_cls(tokenizer)

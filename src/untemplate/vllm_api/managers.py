@@ -27,7 +27,8 @@ class _Manager:
 
     _what: ClassVar[str]
     _kind: ClassVar[Kind | None]
-    _methods: ClassVar[tuple[str, ...]]
+    _methods: ClassVar[dict[str, str]]
+    """Methods that a class needs, and what vLLM called them earlier."""
     _registered: ClassVar[dict[str, type[Any]]]
 
     @classmethod
@@ -65,7 +66,11 @@ class _Manager:
     def _add(cls, name: str, module: type[Any], force: bool) -> None:
         if not isinstance(module, type):
             raise TypeError(f"{name!r}: expected a class, got {type(module).__name__}")
-        missing = [method for method in cls._methods if not callable(getattr(module, method, None))]
+        missing = [
+            method
+            for method, old in cls._methods.items()
+            if not callable(getattr(module, method, None)) and not callable(getattr(module, old, None))
+        ]
         if missing:
             raise TypeError(f"{name!r}: {module.__name__} is no {cls._what}: it has no {', '.join(missing)}")
         if not force and (name in cls._registered or name in names(cls._kind)):
@@ -98,7 +103,10 @@ class ReasoningParserManager(_Manager):
 
     _what = "reasoning parser"
     _kind = "reasoning"
-    _methods = ("extract_reasoning", "extract_reasoning_streaming")
+    _methods: ClassVar[dict[str, str]] = {
+        "extract_reasoning": "extract_reasoning_content",
+        "extract_reasoning_streaming": "extract_reasoning_content_streaming",
+    }
     _registered: ClassVar[dict[str, type[Any]]] = {}
 
     @classmethod
@@ -119,7 +127,7 @@ class ToolParserManager(_Manager):
 
     _what = "tool parser"
     _kind = "tool"
-    _methods = ("extract_tool_calls", "extract_tool_calls_streaming")
+    _methods: ClassVar[dict[str, str]] = dict.fromkeys(("extract_tool_calls", "extract_tool_calls_streaming"), "")
     _registered: ClassVar[dict[str, type[Any]]] = {}
 
     @classmethod
@@ -140,7 +148,7 @@ class ParserManager(_Manager):
 
     _what = "parser"
     _kind = None
-    _methods = ("parse", "parse_delta")
+    _methods: ClassVar[dict[str, str]] = dict.fromkeys(("parse", "parse_delta"), "")
     _registered: ClassVar[dict[str, type[Any]]] = {}
 
     @classmethod

@@ -76,6 +76,7 @@ class ParserEngine(EngineDeltas):
             turn_starts=config.literals("TURN_START"),
             special=config.token_id_terminals.values(),
             turn_opens=config.initial_state is ParserState.REASONING,
+            repeats=_reopens(config),
         )
 
     @property
@@ -258,7 +259,8 @@ class ParserEngine(EngineDeltas):
             function = piece.function
             assert function is not None
             arguments = function.arguments or ""
-            if self._arg_converter is None and closed.get(piece.index):
+            changed = type(self)._extract_args_json is not ParserEngine._extract_args_json
+            if changed and self._arg_converter is None and closed.get(piece.index):
                 arguments = self._extract_args_json(arguments, function.name or "")
             call = FunctionCall(name=function.name or "", arguments=arguments)
             status: CallStatus = (
@@ -268,8 +270,11 @@ class ParserEngine(EngineDeltas):
         return ExtractedToolCallInformation(tools_called=bool(calls), tool_calls=calls, content=content or None)
 
     def _extract_args_json(self, raw_args: str, func_name: str) -> str:
-        """Return the arguments of a whole call as JSON. For subclasses: the engine has read them already."""
-        return raw_args
+        """Return the arguments of a whole call as JSON, also if they are in an object with the call's name.
+
+        For subclasses to change. The engine has read them already, so it calls this method only if that was done.
+        """
+        return self._extract_name_and_args(raw_args)[1] if raw_args.strip() else "{}"
 
     def _extract_name_and_args(self, raw_body: str) -> tuple[str, str]:
         """Return the name and the arguments of a call that is one JSON object; without a name, the text itself."""
@@ -341,6 +346,12 @@ class _Skipping:
 
     def __exit__(self, *_: object) -> None:
         self._engine.skip_tool_parsing = self._before
+
+
+def _reopens(config: ParserEngineConfig) -> bool:
+    """True if reasoning may begin again in content."""
+    found = config.transitions.get((ParserState.CONTENT, "THINK_START"))
+    return found is not None and found.next_state is ParserState.REASONING
 
 
 def _checked(tools: Sequence[Any] | None) -> Sequence[Any] | None:
