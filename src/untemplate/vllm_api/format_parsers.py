@@ -350,16 +350,15 @@ def one_pass(
 ) -> FormatParser | None:
     """Return a parser that does in one pass what two halves do; ``None`` if their Formats cannot be merged.
 
-    Without one of the halves its part is text.
+    Without one of the halves its part is text, except calls in messages with channels.
     """
     half = calls if reasoning is None else reasoning
     assert half is not None
     if reasoning is None:
         fmt = _calls_only(half.format)
     elif calls is None:
-        if half.format.channels is not None:
-            return None
-        fmt = _without_calls(half.format)
+        # In messages with channels a call is a message of its own, whose header has its name: it is no text.
+        fmt = half.format if half.format.channels is not None else _without_calls(half.format)
     else:
         try:
             fmt = half.format if half.format is calls.format else _merged(half.format, calls.format)
@@ -512,4 +511,6 @@ def _with_calls(channels: Channels, text: str, spans: Sequence[tuple[int, int, i
                     parts.append(close)
                     done, in_call = start + len(close), False
                     break
+    if in_call:  # The output ends without the close of its last call.
+        parts.append(text[done:])
     return "".join(parts)

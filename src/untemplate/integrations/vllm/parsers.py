@@ -24,7 +24,7 @@ from ...messages import DeltaMessage, DeltaToolCall
 from ...requests import get
 from ...selection import select
 from ...templates import ChatTemplate, TemplateError
-from ...vllm_api import FormatParser, FormatReasoningParser, FormatToolParser
+from ...vllm_api import FormatReasoningParser, FormatToolParser
 from ...vllm_api.format_parsers import one_pass
 
 try:
@@ -189,9 +189,6 @@ class OnePass:
         super().__init__(tokenizer, tools, *args, **kwargs)  # type: ignore[call-arg]
         reasoning, calls = self._reasoning_parser, self._tool_parser  # type: ignore[attr-defined]
         one = one_pass(reasoning, calls, tools)
-        if one is None and calls is None:
-            # Messages with channels: without a tool parser, vLLM lets no request offer tools, so calls are text anyway.
-            one = FormatParser(tokenizer, format=reasoning.format)
         if one is None:
             both = " and ".join(repr(half.format.name) for half in (reasoning, calls) if half is not None)
             raise TypeError(f"untemplate: reasoning and tool parser cannot be combined: {both}")
