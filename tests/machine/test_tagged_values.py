@@ -78,7 +78,8 @@ def test_a_missing_close_leaves_the_next_call_alone() -> None:
         ("see </parameter></function> there", "see </parameter></function> there"),
         ("<parameter=z>\n1", "<parameter=z>\n1"),
         ("<parameter=a>\n1\n</parameter>", "<parameter=a>\n1\n</parameter>"),
-        ("say <parameter=b>\n1", "say <parameter=b>\n1"),
+        ("say `<parameter=b>` now", "say `<parameter=b>` now"),
+        ("x = 1  # <parameter=b>", "x = 1  # <parameter=b>"),
         ("<parameters>\n</parameters>", "<parameters>\n</parameters>"),
         ("</parameter1>", "</parameter1>"),
         (f"a {QUOTED} b", f"a {QUOTED} b"),
@@ -88,12 +89,64 @@ def test_a_missing_close_leaves_the_next_call_alone() -> None:
 )
 def test_what_a_value_quotes_is_part_of_it(written: str, value: str) -> None:
     raw = QWEN.format(f"<parameter=a>\n{written}\n</parameter>")
-    holds("qwen3_coder", raw, [("f", {"a": value})], [])
+    own = not any(tag in written for tag in ("<parameters>", "</parameter1>", "<parameter=z>"))
+    calls: list[Call] = [("f", {"a": value}, "recovered")] if own else [("f", {"a": value})]
+    holds("qwen3_coder", raw, calls, ["markup_in_value"] if own else [])
+
+
+def test_a_declared_parameter_ends_the_value_before_it_in_the_middle_of_a_line() -> None:
+    raw = QWEN.format("<parameter=a>\n1<parameter=b>\n2\n</parameter>")
+    holds("qwen3_coder", raw, TWO, ["missing_close"])
+    raw = GLM.format("<arg_key>a</arg_key><arg_value>1<arg_key>b</arg_key><arg_value>2</arg_value>")
+    holds("glm47", raw, TWO, ["missing_close"])
+    quoted = '"<arg_key>b</arg_key><arg_value>2'
+    raw = GLM.format(f"<arg_key>a</arg_key><arg_value>{quoted}</arg_value>")
+    holds("glm47", raw, [("f", {"a": quoted}, "recovered")], ["markup_in_value"])
+
+
+@pytest.mark.parametrize("opener", ["", "parameter=", "<parametr=", "<paramexter=", "<parametxr="])
+def test_a_damaged_opener_begins_a_declared_parameter(opener: str) -> None:
+    raw = QWEN.format(f"<parameter=a>\n1\n</parameter>\n{opener}b>\n2\n</parameter>")
+    holds("qwen3_coder", raw, TWO, ["broken_key"])
+
+
+@pytest.mark.parametrize("close", ["", "/arg_key>", "</argkey>", "</arz_key>"])
+def test_a_key_ends_at_a_damaged_close(close: str) -> None:
+    raw = GLM.format(f"<arg_key>a{close}<arg_value>1</arg_value><arg_key>b</arg_key><arg_value>2</arg_value>")
+    codes = ["broken_key", "missing_close"] if close else ["missing_close"]
+    holds("glm47", raw, TWO, codes)
+    holds("glm47", raw, TWO, codes, tools=None)
+
+
+def test_a_doubled_opener_of_a_value_is_dropped() -> None:
+    raw = GLM.format("<arg_key>a</arg_key><arg_value><arg_value>1</arg_value>")
+    holds("glm47", raw, ONE, ["doubled_open"])
+    holds("minimax_m2", MINIMAX.format('<parameter name="a">">1</parameter>\n'), ONE, ["doubled_open"])
+
+
+SHOWN = [
+    ("minimax_m2", '<invoke name="python">', MINIMAX.format('<parameter name="a">{}</parameter>\n')),
+    ("qwen3_coder", "<tool_call>\n<function=python>", QWEN.format("<parameter=a>\n{}\n</parameter>")),
+    ("glm47", "<tool_call>python<arg_key>", GLM.format("<arg_key>a</arg_key><arg_value>{}</arg_value>")),
+]
+
+
+@pytest.mark.parametrize(("name", "shown", "raw"), SHOWN)
+def test_a_quotation_owns_only_the_closes_that_it_has_opened(name: str, shown: str, raw: str) -> None:
+    """A call whose value shows an opener ends at its own closes: before another call, text, or the end."""
+    value = f"use {shown} here"
+    one = raw.format(value)
+    first = ("f", {"a": value}, "recovered")
+    holds(name, one, [first], ["markup_in_value"])
+    holds(name, f"{one}\n{raw.format(1)}", [first, ("f", {"a": "1"})], ["markup_in_value"])
+    expected = {"content": "\n\nDone.", "tool_calls": [first], "diagnostics": ["markup_in_value"]}
+    before = "</think>" if name == "minimax_m2" else ""
+    check(name, f"{before}{one}\n\nDone.", expected, exhaustive=True, roundtrip=False, tools=TOOLS)
 
 
 def test_a_quoted_call_that_never_closes_is_not_ok() -> None:
     raw = QWEN.format("<parameter=a>\nuse <tool_call>\n<function=g>\n</parameter>")
-    holds("qwen3_coder", raw, [("f", {"a": "use <tool_call>\n<function=g>"}, "recovered")], ["missing_close"])
+    holds("qwen3_coder", raw, [("f", {"a": "use <tool_call>\n<function=g>"}, "recovered")], ["markup_in_value"])
 
 
 @pytest.mark.parametrize(
@@ -121,15 +174,15 @@ def test_a_quoted_call_that_never_closes_is_not_ok() -> None:
         (
             "glm47",
             GLM.format("<arg_key>a</arg_key><arg_value></tool_call> x</arg_value>"),
-            [("f", {"a": "</tool_call> x"})],
-            [],
+            [("f", {"a": "</tool_call> x"}, "recovered")],
+            ["markup_in_value"],
         ),
         ("minimax_m2", MINIMAX.format('<parameter name="a">1'), ONE, ["missing_close"]),
         (
             "minimax_m2",
             MINIMAX.format('<parameter name="a"></parameter></invoke> is literal</parameter>\n'),
-            [("f", {"a": "</parameter></invoke> is literal"})],
-            [],
+            [("f", {"a": "</parameter></invoke> is literal"}, "recovered")],
+            ["markup_in_value"],
         ),
     ],
 )  # fmt: skip
@@ -158,7 +211,7 @@ def test_ids_prove_the_end_of_the_turn() -> None:
 def test_a_spelled_close_is_part_of_the_value() -> None:
     """The value quotes a call in ordinary tokens; only the last close is a special token."""
     raw = QWEN.format(f"<parameter=a>\n{QUOTED}\n</parameter>")
-    assert with_ids(raw, [1, 9, 2]) == [("f", f'{{"a": "{QUOTED}"}}'.replace("\n", "\\n"), "ok")]
+    assert with_ids(raw, [1, 9, 2]) == [("f", f'{{"a": "{QUOTED}"}}'.replace("\n", "\\n"), "recovered")]
 
 
 def test_a_missing_close_with_ids() -> None:
@@ -239,10 +292,10 @@ def test_a_message_that_follows_ends_a_call_without_closes() -> None:
 def test_a_call_that_a_value_quotes_is_the_same_with_token_ids() -> None:
     quoted = f"see <tool_call>g{PAIR}</tool_call> there"
     raw = f"<tool_call>f{PAIR}</tool_call>".replace(">1<", f">{quoted}<")
-    holds("glm45", raw, [("f", {"a": quoted})], [])
+    holds("glm45", raw, [("f", {"a": quoted}, "recovered")], ["markup_in_value"])
     unclosed = f"see <tool_call>g{PAIR}".removesuffix("</arg_value>")
     raw = f"<tool_call>f{PAIR}</tool_call>".replace(">1<", f">{unclosed}<")
-    holds("glm45", raw, [("f", {"a": unclosed}, "recovered")], ["missing_close"])
+    holds("glm45", raw, [("f", {"a": unclosed}, "recovered")], ["markup_in_value"])
 
 
 @pytest.mark.parametrize(
@@ -316,4 +369,9 @@ def test_stray_lines_after_the_last_argument(name: str, raw: str) -> None:
 
 def test_text_on_the_line_of_a_quoted_close_is_not_stray() -> None:
     raw = QWEN.format("<parameter=a>\n1 ends with </parameter> always")
-    holds("qwen3_coder", raw, [("f", {"a": "1 ends with </parameter> always"}, "recovered")], ["missing_close"])
+    holds(
+        "qwen3_coder",
+        raw,
+        [("f", {"a": "1 ends with </parameter> always"}, "recovered")],
+        ["markup_in_value", "missing_close"],
+    )

@@ -90,6 +90,7 @@ class ArgumentsReader(CallBeginning):
             return False
         self.name = name
         self._id = call_id
+        self.opened = True
         self._phase = _BEFORE
         return True
 

@@ -146,7 +146,8 @@ class CallSyntax:
         """True if calls outside a list or section may follow one another after a separator."""
         self.between: Literals = NO_LITERALS
         """Before, between and after calls of a section or list."""
-        self.section_closes: bool = False
+        self.section_end: Literals = NO_LITERALS
+        """The closes of a section."""
         self.after: Literals = NO_LITERALS
         """After the arguments: what closes the call."""
         self.closes: bool = False
@@ -172,6 +173,11 @@ class CallSyntax:
         """Literals at which reading resumes after text that breaks the call."""
         self.variants: frozenset[str] = frozenset()
         """Markers and keys that are accepted, but that the renderer does not write."""
+
+    @property
+    def section_closes(self) -> bool:
+        """True if calls are in a section that has a close."""
+        return not self.section_end.empty
 
     @property
     def name_opens(self) -> bool:

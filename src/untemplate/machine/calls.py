@@ -11,6 +11,7 @@ import re
 from typing import Final, final
 
 from . import tags
+from .arguments.lookahead import damaged_literal
 from .arguments.xml_text import masked_xml, unescape_xml
 from .call_arguments import ArgumentsReader
 from .call_emitter import CallEmitter
@@ -310,10 +311,24 @@ class CallReader:
             return AGAIN
         if self.has_call and (self._list != _NO_LIST or context.in_section) and not self._is_accepted_close():
             answer = self._read_stray(_STRAY_BRACKET, self.syntax.between)
+            if answer == NO_MATCH:
+                answer = self._read_damaged_section()
             if answer != NO_MATCH:
                 return answer
         # Text between calls is content. Free text still looks for further calls and the end of the section.
         return NO_MATCH if context.text_makes_text else self._leave()
+
+    def _read_damaged_section(self) -> int:
+        """Drop a damaged close of the section. Return DONE, NO_MATCH or MORE."""
+        syntax = self.syntax
+        context = self.context
+        if not context.in_section or context.text_makes_text or context.speculation.section_is_text:
+            return NO_MATCH
+        answer = self._read_damaged(syntax.section_end, syntax.between)
+        if answer != AGAIN:
+            return answer
+        context.in_section = False
+        return DONE
 
     def _is_accepted_close(self) -> bool:
         """True if the Format accepts the bracket at the cursor as a surplus one, which free text drops."""
@@ -515,6 +530,7 @@ class CallReader:
         syntax = self.syntax.name
         if syntax is not None and tag in syntax.damaged_ends:
             self._arguments.report("missing_close", end, end)
+        self._arguments.opened = tag == tags.NAME_CLOSE
         if tag == tags.NAME_CLOSE:
             cur.pos = close_end
         elif tag == tags.EMPTY_CLOSE:
@@ -528,20 +544,27 @@ class CallReader:
         return AGAIN
 
     def _read_id(self) -> int:
-        """Read the id between name and arguments."""
+        """Read the id between name and arguments. It ends at a character that no name has, too."""
         syntax = self.syntax.name
         assert syntax is not None
         cur = self.context.cur
         found = syntax.id_ends.near(cur.text, cur.pos, cur.pos + MAX_NAME)
         end = len(cur.text) if found is None else found.start()
-        if end - cur.pos > MAX_NAME:
+        written = cur.text[cur.pos : end].rstrip(WS)
+        begin = cur.pos + len(written) - len(written.lstrip(WS))
+        illegal = syntax.illegal.search(cur.text, begin, cur.pos + len(written))
+        if illegal is not None and not (found is None and syntax.id_ends.undecided(cur.text, illegal.start())):
+            end = illegal.start()
+            found = None
+        elif end - cur.pos > MAX_NAME:
             return NO_MATCH
-        if found is None:
+        elif found is None:
             return MORE
         self._arguments.identify(cur.text[cur.pos : end].strip(WS))
+        self._arguments.opened = found is not None
         self.context.mark(MARKUP, cur.pos)
         self.context.mark(ID_TEXT, end)
-        cur.pos = found.end()
+        cur.pos = end if found is None else found.end()
         self._phase = _ARGUMENTS
         return AGAIN
 
@@ -572,6 +595,10 @@ class CallReader:
             return AGAIN
         if syntax.closes:
             answer = self._read_stray(_STRAY, syntax.after)
+            if answer == NO_MATCH:
+                answer = self._read_damaged(syntax.after, syntax.between)
+                if answer == AGAIN:
+                    return self._over()
             if answer != NO_MATCH:
                 return answer
             another = None if syntax.name is not None else _ANOTHER.match(cur.text, cur.pos)
@@ -625,6 +652,25 @@ class CallReader:
         context.mark(MARKUP, cur.pos)
         cur.pos = found.end()
         context.mark(DROPPED, cur.pos)
+        return AGAIN
+
+    def _read_damaged(self, literals: Literals, others: Literals) -> int:
+        """Drop a damaged close, unless it is one of ``others``. Return AGAIN, NO_MATCH or MORE."""
+        context = self.context
+        cur = context.cur
+        end = damaged_literal(literals, cur, cur.pos)
+        other = others.at(cur.text, cur.pos, cur.final)
+        if end == NO_MATCH or other >= 0:
+            return NO_MATCH
+        if end == MORE or other == MORE:
+            return MORE
+        context.report("misspelled_close", cur.pos, end)
+        context.calls[-1].recovered = True
+        if context.holds_space:
+            context.drop_space()
+        context.mark(MARKUP, cur.pos)
+        cur.pos = end
+        context.mark(DROPPED, end)
         return AGAIN
 
     def _over(self) -> int:

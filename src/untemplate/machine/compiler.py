@@ -275,7 +275,7 @@ def _compile_frame(syntax: CallSyntax, tools: Tools, turn_end: Marker | None) ->
     name_open = named.name_open if named is not None else None
     syntax.bare = tools.bare
     syntax.lists = NEVER if tools.list_open is None else MAYBE if tools.list_optional else ALWAYS
-    syntax.section_closes = tools.section_close is not None
+    syntax.section_end = Literals(_tags((tools.section_close, tags.SECTION_CLOSE)))
     syntax.opens = NEVER if tools.call_open is None else MAYBE if "call" in tools.optional else ALWAYS
     syntax.closes = tools.call_close is not None
     separators = [s for s in _spellings(tools.separator) if s.strip()]
@@ -380,10 +380,10 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
     else:
         assert isinstance(arguments, JsonArguments)
         ends.append(("{", tags.KEY_OPEN))
-        syntax.body = compile_json(syntax)
-    in_tags = isinstance(arguments, TaggedArguments | ElementArguments)
-    if in_tags and body.name_close is not None and body.name_close.text.strip(WS):
-        name.damaged_ends = (tags.KEY_OPEN, tags.ARGUMENTS_CLOSE, tags.CALL_CLOSE)
+        syntax.body = compile_json(syntax, body.name_close)
+    if body.name_close is not None and body.name_close.text.strip(WS):
+        in_tags = isinstance(arguments, TaggedArguments | ElementArguments)
+        name.damaged_ends = (*((tags.KEY_OPEN,) if in_tags else ()), tags.ARGUMENTS_CLOSE, tags.CALL_CLOSE)
     _compile_name(name, Literals(_tags(*ends)))
     name.id_ends = Literals(_tags((body.name_close, tags.NAME_CLOSE)))
 

@@ -122,6 +122,8 @@ class CallBeginning(CallHandler):
         """True if the calls may have no marker."""
         self.marked: bool = False
         """True if the opener of the call was written."""
+        self.opened: bool = True
+        """True if what comes between name and arguments was written."""
         self.in_list: bool = False
         """True if ``]`` ends the list of calls."""
         self.raw: bool = False

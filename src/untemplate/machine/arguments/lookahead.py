@@ -11,7 +11,7 @@ from typing import Final
 
 from .. import tags
 from ..call_syntax import CallSyntax, NameSyntax
-from ..lexer import SPACES, WS, Cursor, Literals
+from ..lexer import SPACES, WS, Cursor, Literals, shared_start
 from ..names import MAX_NAME
 from ..signals import MORE, NO_MATCH
 
@@ -19,7 +19,19 @@ MAX_LOOKAHEAD: Final = 256
 """Most characters of white space after a close, of a key, and of stray text before a key."""
 _MAX_OPENERS: Final = 6
 """Most literals that one opener of a call is made of: those of the section, the call and the name, each doubled."""
+_SHORTEST_DAMAGED: Final = 5
+"""Fewest characters of a marker that is recognised although it is damaged."""
 _MISSPELLED: Final = re.compile(r"[^<>\n]{0,8}>")
+
+# The place of a literal in its line.
+QUOTED: Final = 0
+"""After a quotation mark, a backtick or a comment sign."""
+PLAIN: Final = 1
+LINE_START: Final = 2
+MOST_OF_LINE: Final = 256
+"""Most characters of a line before a literal that are looked at."""
+QUOTES: Final = re.compile(r"[\"`]|(?<!\w)'|(?<!\S)#|(?<!:)//|--|/\*|<!--")
+"""Signs after which the rest of a line is quoted, or a comment. An apostrophe is not one."""
 
 # How a value goes on at a literal.
 ENDS: Final = 0
@@ -108,3 +120,45 @@ def misspelled_tag(cur: Cursor, start: int, name: str) -> int:
     if rest is None and not cur.final and len(text) - stem < 9 and not set("<\n").intersection(text[stem:]):
         return MORE
     return stem if rest is None else rest.end()
+
+
+def is_nearly(text: str, marker: str) -> bool:
+    """True if ``text`` is a marker without its beginning, or with one character lost, added or replaced."""
+    if marker.endswith(text):
+        return True
+    size, other = len(text), len(marker)
+    if abs(size - other) > 1:
+        return False
+    first = shared_start(text, marker)
+    last = min(shared_start(text[::-1], marker[::-1]), min(size, other) - first)
+    return max(size, other) - first - last <= 1
+
+
+def damaged_literal(literals: Literals, cur: Cursor, start: int) -> int:
+    """Return where the longest literal of this set ends that begins at ``start`` with one character lost, added or
+    replaced; NO_MATCH or MORE. Short literals are not looked for."""
+    text = cur.text
+    end = NO_MATCH
+    for literal in literals.tags:
+        size = len(literal)
+        if size < _SHORTEST_DAMAGED:
+            continue
+        same = shared_start(text[start : start + size], literal)
+        rest, missing = text[start + same : start + size + 1], literal[same:]
+        if not cur.final and len(text) - start <= size and _may_be_damaged(rest, missing, same > 0):
+            return MORE
+        if rest.startswith(missing[1:]):
+            end = max(end, start + size - 1)
+        elif same and rest[1:].startswith(missing[1:]):
+            end = max(end, start + size)
+        elif same and rest[1:].startswith(missing):
+            end = max(end, start + size + 1)
+    return end
+
+
+def _may_be_damaged(rest: str, missing: str, begun: bool) -> bool:
+    """True if ``rest`` may become what is left of a literal, where ``missing`` should be; the text ends too early to
+    decide. ``begun``: characters of the literal come before it."""
+    if missing[1:].startswith(rest):
+        return True
+    return begun and (missing[1:].startswith(rest[1:]) or missing.startswith(rest[1:]))

@@ -6,9 +6,10 @@ import re
 from typing import Final, final
 
 from ..arguments.base import CallBeginning
+from ..arguments.lookahead import is_nearly
 from ..call_syntax import Body
-from ..ledger import ARGUMENT_TEXT, ID_TEXT, MARKUP, NAME_TEXT
-from ..lexer import Cursor, Literals
+from ..ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
+from ..lexer import WS, Cursor, Literals
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .call_object import CallObjectReader, begins_call, call_goes_on
 from .program import ObjectSyntax
@@ -25,7 +26,9 @@ class JsonBody(Body):
 
     kind = "a name, then JSON"
 
-    def __init__(self, stops: Literals, after: Literals) -> None:
+    def __init__(self, stops: Literals, after: Literals, opener: str) -> None:
+        self.opener: str = opener
+        """What is written between name and arguments, without white space around it; empty if nothing visible is."""
         self.stops: Literals = stops
         """Literals that end the arguments where a word could begin."""
         self.after: Literals = after
@@ -36,10 +39,29 @@ class JsonBody(Body):
         if cur.text[cur.pos : cur.pos + 1] == "{" and "{" not in self.after.first_characters:
             call.mark(MARKUP, cur.pos)
             return self._begin_value(cur, "{", call)
+        if self.opener and not call.opened:
+            answer = self._skip_damaged_opener(cur, call)
+            if answer != NO_MATCH:
+                return answer
         answer = call.at_close(cur, self.after)
         if answer == DONE:
             return call.end_arguments(False)
         return self._begin_value(cur, cur.text[cur.pos], call) if answer == AGAIN else answer
+
+    def _skip_damaged_opener(self, cur: Cursor, call: CallBeginning) -> int:
+        """Begin the arguments after an opener that is damaged. Return AGAIN, NO_MATCH or MORE."""
+        most = len(self.opener) + 2
+        brace = cur.text.find("{", cur.pos, cur.pos + most)
+        if brace < 0:
+            return MORE if not cur.final and len(cur.text) - cur.pos < most else NO_MATCH
+        if not is_nearly(cur.text[cur.pos : brace].strip(WS), self.opener):
+            return NO_MATCH
+        call.commit_once()
+        call.report("missing_open", cur.pos, brace)
+        call.mark(MARKUP, cur.pos)
+        cur.pos = brace
+        call.mark(DROPPED, brace)
+        return self._begin_value(cur, "{", call)
 
     def _begin_value(self, cur: Cursor, c: str, call: CallBeginning) -> int:
         """Begin the arguments at their first character."""

@@ -6,16 +6,18 @@ import re
 from typing import Final
 
 from ...format import JsonBody as JsonObject
+from ...format import Marker
 from ..call_syntax import CallSyntax
+from ..lexer import WS
 from .body import JsonBody, ObjectBody
 from .program import ObjectSyntax
 
 _WS: Final = r"[ \t\r\n]*"
 
 
-def compile_json(syntax: CallSyntax) -> JsonBody:
-    """Compile JSON arguments after a name."""
-    return JsonBody(syntax.stops, syntax.after)
+def compile_json(syntax: CallSyntax, opener: Marker | None = None) -> JsonBody:
+    """Compile JSON arguments after a name. ``opener``: what is written between the two."""
+    return JsonBody(syntax.stops, syntax.after, "" if opener is None else opener.text.strip(WS))
 
 
 def compile_object(syntax: CallSyntax, body: JsonObject) -> ObjectBody:

@@ -32,6 +32,8 @@ def compile_tagged(
     syntax.key_ends = Literals(tagged((arguments.key_close, tags.KEY_CLOSE), *opens))
     syntax.value_opens = Literals(tagged(*opens))
     syntax.has_value_open = arguments.value_open is not None
+    before = syntax.value_opens.tags if syntax.has_value_open else tagged((arguments.key_close, tags.KEY_CLOSE))
+    syntax.doubled_opens = Literals({text: tag for text, tag in before.items() if len(text.strip(WS)) > 1})
     syntax.value_ends = Literals(tagged((arguments.value_close, tags.VALUE_CLOSE)))
     _compile_value_ends(syntax, arguments)
     syntax.trim, syntax.trim_after = arguments.trims

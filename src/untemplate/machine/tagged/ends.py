@@ -21,21 +21,27 @@ from ..arguments.base import CallHandler
 from ..arguments.lookahead import (
     ENDS,
     ENDS_BEFORE,
-    ENDS_IN_QUOTATION,
     ENDS_MISSPELLED,
+    LINE_START,
     MAX_LOOKAHEAD,
+    PLAIN,
+    QUOTED,
     after_spaces,
     begins_line,
+    is_nearly,
     misspelled_tag,
     whole_opener,
 )
+from ..arguments.quotation import RANKS, VALUE, Quotation
 from ..lexer import SPACES, WS, Cursor, Literals
 from ..signals import DONE, MORE, NO_MATCH
 from .program import TaggedSyntax
 
 _MAX_DOUBLED: Final = 4
 _TAG_NAME: Final = re.compile(r"[\w.\-]{1,64}")
-_RANKS: Final = {tags.ARGUMENTS_CLOSE: 1, tags.CALL_CLOSE: 2, tags.SECTION_CLOSE: 3}
+
+_MARKUP: Final = frozenset((tags.VALUE_CLOSE, *tags.OPENERS, *tags.CLOSES))
+"""Kinds of literals that are markup of the call wherever they are."""
 
 # What follows a chain.
 _TEXT: Final = 0
@@ -64,10 +70,14 @@ class ValueEnds:
         """The parameters that the tool lists."""
         self._listed: dict[str, object] | None = None
         """The same; None if the tools are not known, so that any key may be a parameter."""
+        self._longest_key: int = 0
+        self._key_opener: str = _first(syntax.tags, tags.KEY_OPEN)
+        self._key_close: str = _first(syntax.key_ends, tags.KEY_CLOSE)
         self._seen: set[str] = set()
-        self._quoted_calls: int = 0
-        """Calls that the value quotes and that are still open."""
-        self._quoted_keys: int = 0
+        self._quotation: Quotation = Quotation(syntax.frame)
+        """Openers that the value shows as text."""
+        self.markup: bool = False
+        """True if the literal in question is markup of the call, although it is a part of the value."""
         self._other_opens: int = 0
         """Tags in the value whose closes could be taken for its own."""
         self._start: int = 0
@@ -75,6 +85,8 @@ class ValueEnds:
         self._awaited: Literals = syntax.value_successors
         self._undecided: int = 0
         """After MORE: characters from the literal to the text that decides; 0 if any text may decide."""
+        self._quotation_took: bool = False
+        """True if the close in question belongs to a quotation."""
         self.end: int = 0
         """After a decision: where the literal in question ends, or where reading of the value goes on."""
 
@@ -83,19 +95,19 @@ class ValueEnds:
         self._marked = marked
         if outermost != self._closes:
             self._closes = outermost
-            self._outermost = _RANKS[outermost]
+            self._outermost = RANKS[outermost]
             self._call = min(self._outermost, 2)
             self._regular = self._syntax.fast.ends.get(outermost)
         tool = self._tools.get(name)
         self._declared = {} if tool is None else tool.properties()
         self._listed = self._declared if self._tools.known else None
+        self._longest_key = max(map(len, self._declared), default=0)
         self._seen = set()
 
     def begin(self, key: str) -> None:
         """Begin the value of a parameter."""
         self._seen.add(key)
-        self._quoted_calls = 0
-        self._quoted_keys = 0
+        self._quotation.begin()
         self._other_opens = 0
         syntax = self._syntax
         self.stops = syntax.value_stops
@@ -111,7 +123,7 @@ class ValueEnds:
     def regular(self, cur: Cursor, start: int, call: CallHandler) -> re.Match[str] | None:
         """Return a match of ``FastTags.ends`` at ``start``: the value ends there, unless ``waits_after`` it.
         If there is none, ``decide`` finds out what the literal there means."""
-        if self._quoted_calls or self._regular is None:
+        if self._quotation.open or self._regular is None:
             return None
         found = self._regular.match(cur.text, start)
         return found if found is not None and call.may_be_marker(start, found.end("markers")) else None
@@ -128,33 +140,33 @@ class ValueEnds:
         self._start = found.start()
         return self._wait(successors, found.start("rest"))
 
-    def decide(self, cur: Cursor, found: re.Match[str], line_start: bool, call: CallHandler) -> int:
+    def decide(self, cur: Cursor, found: re.Match[str], place: int, call: CallHandler) -> int:
         """Return how the value goes on at a literal that may end it: ENDS…, NO_MATCH if the literal is part of the
-        value, or MORE. ``line_start``: the literal begins a line of the value."""
+        value, or MORE. ``place``: its place in its line."""
         start = found.start()
         self.end = found.end()
         self._start = start
         self._undecided = 0
         tag = self.stops.tags[found.group()]
         if tag != tags.VALUE_STEM and not call.may_be_marker(start, self.end):
+            self.markup = False
             return NO_MATCH
+        self.markup = tag in _MARKUP
         if tag == tags.VALUE_CLOSE:
-            return self._at_close(cur, start, call)
+            return self._at_close(cur, start, place, call)
         if tag == tags.KEY_OPEN:
-            return self._at_key(cur, start, line_start, call)
+            return self._at_key(cur, start, place, call)
         if tag in (tags.OTHER_OPEN, tags.OTHER_CLOSE):
             return self._at_other(cur, tag, call)
         if tag == tags.VALUE_STEM:
-            return NO_MATCH if self._quoted_calls else self._at_misspelled(cur, call)
-        if tag in _RANKS:
+            return NO_MATCH if self._quotation.shows_call() else self._at_misspelled(cur, call)
+        if tag in RANKS:
             return self._at_chain(cur, start, call)
         if tag == tags.TURN_END:
             return ENDS_BEFORE if call.has_id(start, self.end) else NO_MATCH
-        if tag == tags.NAME_OPEN and self._marked and self._syntax.frame.opens:
-            return NO_MATCH
         end = self._whole_opener(cur, start)
         if end >= 0:
-            self._quoted_calls += 1
+            self._quotation.show_call(cur.text[start:end])
             self.end = end
         return MORE if end == MORE else NO_MATCH
 
@@ -168,16 +180,77 @@ class ValueEnds:
         self._undecided = pos - self._start
         return MORE
 
-    def _at_close(self, cur: Cursor, start: int, call: CallHandler) -> int:
+    def _at_close(self, cur: Cursor, start: int, place: int, call: CallHandler) -> int:
         end = self.end
-        if self._quoted_calls:
-            return self._at_quoted_chain(cur, end, ENDS_IN_QUOTATION, call)
         if call.has_id(start, end):
             return ENDS
-        verdict = self._may_follow(cur, end, True, call)
-        if verdict == NO_MATCH and self._quoted_keys:
-            self._quoted_keys -= 1
-        return verdict
+        if self._quotation.open:
+            verdict = self._at_quoted_close(cur, end, VALUE, place, call)
+            if verdict != NO_MATCH or self._quotation_took:
+                return verdict
+        return self._may_follow(cur, end, True, call)
+
+    def _at_quoted_close(self, cur: Cursor, pos: int, rank: int, place: int, call: CallHandler) -> int:
+        """Decide at a close of this rank, or at the chain at ``pos``, in a value that shows openers which it has not
+        closed: the value ends, or the close belongs to the quotation, which takes it."""
+        quotation = self._quotation
+        self._quotation_took = False
+        owned = quotation.owns(rank)
+        at = after_spaces(cur.text, pos)
+        last, after = (0, pos) if at < 0 else self._read_chain(cur, at, call)
+        if last == MORE:
+            return MORE
+        follows = _TEXT if not last else self._follows(cur, after, call)
+        if follows == MORE:
+            return MORE
+        ends = ENDS if rank == VALUE else ENDS_BEFORE
+        if follows == _END and last:
+            return ends
+        if last >= self._call:
+            ranks = self._ranks_in(cur.text, at, after)
+            if rank == VALUE:
+                ranks.append(VALUE)
+            if not quotation.owns_all(ranks):
+                if follows == _OPENER or last == RANKS[tags.SECTION_CLOSE]:
+                    return ends
+                if rank == VALUE and self._stands_alone(cur.text, after, place):
+                    return ends
+            for one in ranks:
+                quotation.close(one)
+            self._quotation_took = True
+            self.end = after
+            return NO_MATCH
+        key = self._key_follows(cur, at) if owned and rank == VALUE else NO_MATCH
+        if key == MORE:
+            return MORE
+        if owned and key == NO_MATCH:
+            quotation.close(rank)
+            self._quotation_took = True
+        return NO_MATCH
+
+    def _ranks_in(self, text: str, start: int, end: int) -> list[int]:
+        """Return the ranks of the closes of a chain."""
+        successors = self._syntax.value_successors
+        return [RANKS[successors.tags[found.group()]] for found in successors.pattern.finditer(text, start, end)]
+
+    def _stands_alone(self, text: str, end: int, place: int) -> bool:
+        """True if a value's close and a chain that ends at ``end`` are on lines of their own, as the renderer writes
+        them."""
+        spaces = SPACES.match(text, end, end + MAX_LOOKAHEAD)
+        return (place == LINE_START or not self._syntax.trim_after) and spaces is not None and "\n" in spaces.group()
+
+    def _key_follows(self, cur: Cursor, pos: int) -> int:
+        """Return DONE if the opener of a declared parameter that has not come is at ``pos``, and no quoted call is
+        open; NO_MATCH or MORE."""
+        if pos < 0 or self._quotation.shows_call():
+            return NO_MATCH
+        end = self._syntax.value_successors.at(cur.text, pos, cur.final)
+        if end < 0 or self._syntax.value_successors.tags[cur.text[pos:end]] != tags.KEY_OPEN:
+            return MORE if end == MORE else NO_MATCH
+        key = self._whole_key(cur, end)
+        if key is None:
+            return MORE
+        return DONE if key in self._declared and key not in self._seen else NO_MATCH
 
     def _may_follow(self, cur: Cursor, end: int, correct: bool, call: CallHandler) -> int:
         """Return ENDS if the text at ``end`` may follow a close tag. After a tag that is not ``correct``, the output
@@ -201,7 +274,7 @@ class ValueEnds:
                 return ENDS
             if tag != tags.VALUE_CLOSE:
                 return self._after_chain(cur, pos, call)
-            if not correct or self._quoted_keys:
+            if not correct or self._quotation.open:
                 return NO_MATCH
         if end == MORE:
             return self._wait(self._syntax.value_successors, pos)
@@ -209,7 +282,11 @@ class ValueEnds:
             return ENDS
         if not correct:
             return NO_MATCH
-        opened = NO_MATCH if self._quoted_keys else self._at_call(cur, pos, call)
+        damaged = self.damaged_key(cur, pos)
+        if damaged != NO_MATCH:
+            self._undecided = 0
+            return ENDS if damaged >= 0 else MORE
+        opened = NO_MATCH if self._quotation.open else self._at_call(cur, pos, call)
         return self._stray_line(cur, pos, call) if opened == NO_MATCH else opened
 
     def _at_call(self, cur: Cursor, pos: int, call: CallHandler) -> int:
@@ -280,29 +357,54 @@ class ValueEnds:
         key = self._whole_key(cur, found.end())
         if key is None:
             return MORE
-        return ENDS if self._may_begin(key, True) else NO_MATCH
+        return ENDS if self._may_begin(key, LINE_START) else NO_MATCH
 
-    def _at_key(self, cur: Cursor, start: int, line_start: bool, call: CallHandler) -> int:
-        if self._quoted_calls:
-            return NO_MATCH
+    def _at_key(self, cur: Cursor, start: int, place: int, call: CallHandler) -> int:
         key = self._whole_key(cur, self.end)
         if key is None:
             return MORE
-        if key and self._may_begin(key, line_start):
+        self.markup = key in self._declared
+        if key and not self._quotation.shows_call() and self._may_begin(key, place):
             return ENDS_BEFORE
         if key:
-            self._quoted_keys += 1
+            self._quotation.show_key()
         else:
             self._other_opens += 1
         return NO_MATCH
 
-    def _may_begin(self, key: str, line_start: bool) -> bool:
+    def _may_begin(self, key: str, place: int) -> bool:
         """True if this key may begin another argument of the call."""
         if key in self._seen:
             return False
+        return key in self._declared and place != QUOTED if self._declared else place == LINE_START
+
+    def damaged_key(self, cur: Cursor, pos: int) -> int:
+        """Return where the name of a declared parameter that has not come begins, after an opener that is damaged and
+        begins at ``pos``; NO_MATCH or MORE."""
+        text = cur.text
+        opener = self._key_opener
+        most = pos + len(opener) + self._longest_key + 1
+        found = self._syntax.key_ends.first(text, pos, most, cur.final)
         if not self._declared:
-            return line_start
-        return key in self._declared and (line_start or not self._syntax.key_on_line)
+            return NO_MATCH
+        word = text[pos : self._syntax.key_ends.undecided_from(text, pos) if found is None else found.start()]
+        if len(word) > most - pos or "\n" in word:
+            return NO_MATCH
+        if found is None:
+            return NO_MATCH if cur.final else MORE
+        for key in self._declared:
+            if word.endswith(key) and key not in self._seen and is_nearly(word[: len(word) - len(key)], opener):
+                return found.start() - len(key)
+        return NO_MATCH
+
+    def whole_name(self, raw: str) -> str:
+        """Return a key whose close is damaged, without what is left of that."""
+        close = self._key_close
+        for key in self._declared:
+            if raw.startswith(key) and key not in self._seen and is_nearly(raw[len(key) :], close):
+                return key
+        places = range(max(len(raw) - len(close) - 1, 1), len(raw) - 2)
+        return next((raw[:at].rstrip(WS) for at in places if is_nearly(raw[at:], close)), raw)
 
     def _whole_key(self, cur: Cursor, start: int) -> str | None:
         """Return the key at ``start`` if it is complete, with the value's opener; empty if it is not a key, and None
@@ -335,7 +437,7 @@ class ValueEnds:
             self._other_opens += 1
         elif self._other_opens:
             self._other_opens -= 1
-        elif not self._quoted_calls:
+        elif not self._quotation.shows_call():
             verdict = self._may_follow(cur, self.end, False, call)
             return ENDS_MISSPELLED if verdict == ENDS else verdict
         return NO_MATCH
@@ -353,8 +455,11 @@ class ValueEnds:
 
     def _at_chain(self, cur: Cursor, start: int, call: CallHandler) -> int:
         """Decide at closes around the value, without its own close before them."""
-        if self._quoted_calls:
-            return self._at_quoted_chain(cur, start, ENDS_BEFORE, call)
+        if self._quotation.open:
+            rank = RANKS[self._syntax.value_stops.tags[cur.text[start : self.end]]]
+            verdict = self._at_quoted_close(cur, start, rank, PLAIN, call)
+            if verdict != NO_MATCH or self._quotation_took:
+                return verdict
         if self._syntax.value_stops.tags[cur.text[start : self.end]] != self._syntax.frame.innermost:
             return NO_MATCH
         ends = self._ends_calls(cur, start, call)
@@ -373,25 +478,6 @@ class ValueEnds:
             return MORE
         return DONE if (follows == _END and rank == self._outermost) or follows == _OPENER else NO_MATCH
 
-    def _at_quoted_chain(self, cur: Cursor, pos: int, ends: int, call: CallHandler) -> int:
-        """Decide at a chain while the value quotes a call: the chain belongs to that, unless the output ends here."""
-        at = after_spaces(cur.text, pos)
-        if at < 0:
-            return NO_MATCH
-        rank, after = self._read_chain(cur, at, call)
-        if rank == MORE:
-            return MORE
-        if rank < self._call:
-            return NO_MATCH
-        follows = self._follows(cur, after, call)
-        if follows == MORE:
-            return MORE
-        if follows == _END:
-            return ends
-        self._quoted_calls -= 1
-        self.end = after
-        return NO_MATCH
-
     def _read_chain(self, cur: Cursor, start: int, call: CallHandler) -> tuple[int, int]:
         """Return the rank of the last close of the chain at ``start``, 0 if there is none, and where it ends. The rank
         is MORE if the text ends too early to decide."""
@@ -405,7 +491,7 @@ class ValueEnds:
             stop = syntax.value_successors.at(text, pos, cur.final)
             if stop == MORE:
                 return self._wait(syntax.value_successors, pos), end
-            here = 0 if stop < 0 else _RANKS.get(syntax.value_successors.tags[text[pos:stop]], 0)
+            here = 0 if stop < 0 else RANKS.get(syntax.value_successors.tags[text[pos:stop]], 0)
             if here <= rank or not call.may_be_marker(pos, stop):
                 break
             rank = here
@@ -445,6 +531,11 @@ class ValueEnds:
             message_ends = True
         opened = self._at_opener(cur, pos, call)
         return MORE if opened == MORE else _OPENER if opened >= 0 else _TEXT
+
+
+def _first(literals: Literals, kind: int) -> str:
+    """Return the first literal of this kind, without white space around it; empty if there is none."""
+    return next((text.strip(WS) for text, tag in literals.tags.items() if tag == kind), "")
 
 
 @lru_cache(maxsize=256)

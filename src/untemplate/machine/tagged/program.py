@@ -41,6 +41,8 @@ class TaggedSyntax:
         self.key_ends: Literals = NO_LITERALS
         self.value_opens: Literals = NO_LITERALS
         self.has_value_open: bool = False
+        self.doubled_opens: Literals = NO_LITERALS
+        """The literal before a value, which a value does not begin with."""
         self.unopened: Literals = NO_LITERALS
         """Literals after text in the place of a value's opener: the opener, a tag, or the value's close."""
         self.value_ends: Literals = NO_LITERALS

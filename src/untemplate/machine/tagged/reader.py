@@ -17,7 +17,18 @@ from ...jsontext.lexical import json_escape
 from ...tools import ToolSet
 from .. import tags
 from ..arguments.base import ArgumentReader, CallHandler
-from ..arguments.lookahead import ENDS, ENDS_BEFORE, ENDS_IN_QUOTATION, ENDS_MISSPELLED, MAX_LOOKAHEAD
+from ..arguments.lookahead import (
+    ENDS,
+    ENDS_BEFORE,
+    ENDS_IN_QUOTATION,
+    ENDS_MISSPELLED,
+    LINE_START,
+    MAX_LOOKAHEAD,
+    MOST_OF_LINE,
+    PLAIN,
+    QUOTED,
+    QUOTES,
+)
 from ..arguments.value_text import STREAM, ValueText
 from ..arguments.xml_text import unescape_xml
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
@@ -29,6 +40,7 @@ from .program import TaggedSyntax
 _MAX_KEY: Final = 1024
 
 _MAX_TYPE: Final = 64
+_MANY_PIECES: Final = 32
 _CDATA: Final = Literals({"<![CDATA[": 0})
 
 _BETWEEN: Final = 0
@@ -62,12 +74,14 @@ class TaggedReader(ArgumentReader):
         self._opened: bool = False
         self._begins: bool = False
         """True before the first character of a value that a CDATA section may hold."""
+        self._has_markup: bool = False
+        """True if markup of the call in the value was reported."""
         self._waits: bool = False
         """True if the text after a literal decides if it ends the value."""
         self._trim: int = 0
         self._newlines: str = ""
-        self._last: str = "\n"
-        """The character before the cursor, in a value."""
+        self._line: list[str] = ["\n"]
+        """The last pieces of the value, at least as much of them as its line needs."""
         self._pending: list[str] = []
         """JSON text to put before any other: one event is cheaper than two."""
 
@@ -124,11 +138,11 @@ class TaggedReader(ArgumentReader):
             if last == "\r" or syntax.holds_after > 1 or text[-2:-1] in "\r\n":
                 return ""
             # The newline is marked as text of the value, until what follows decides.
-            self._last = last
+            self._add_to_line(text)
             text = self._newlines + text[:-1]
             self._newlines = last
             return json_escape(text)
-        self._last = last
+        self._add_to_line(text)
         if self._newlines:
             text = self._newlines + text
             self._newlines = ""
@@ -176,7 +190,7 @@ class TaggedReader(ArgumentReader):
         call.mark(MARKUP, end)
         if end > begin:
             self._trim = 0
-        if len(cur.text) > begin:
+        if len(cur.text) > begin and cur.text[begin] not in self._syntax.doubled_opens.first_characters:
             self._opened = True
             self._pending.append(self._key_text())
         return AGAIN
@@ -239,6 +253,15 @@ class TaggedReader(ArgumentReader):
         doubled = self._doubled_close(cur, call) if self._any and not self._dropping else NO_MATCH
         if doubled != NO_MATCH:
             return doubled
+        damaged = self._ends.damaged_key(cur, cur.pos) if self._any and not self._dropping else NO_MATCH
+        if damaged == MORE:
+            return MORE
+        if damaged >= 0:
+            call.report("broken_key", cur.pos, damaged)
+            cur.pos = damaged
+            call.mark(DROPPED, damaged)
+            self._phase = _KEY
+            return AGAIN
         next_tag = between.find(text, cur.pos + 1)
         stop = len(text) if cur.final else between.undecided_from(text, cur.pos + 1)
         self._drop(cur, stop if next_tag is None else next_tag.start(), call)
@@ -300,6 +323,9 @@ class TaggedReader(ArgumentReader):
         raw = text[cur.pos : end]
         variables = syntax.key.split(raw.strip(WS))
         key = variables.get("key", raw).strip(WS)
+        if syntax.key_ends.tags[found.group()] != tags.KEY_CLOSE:
+            key = self._ends.whole_name(key)
+            call.report("missing_close", end, end)
         self._key = unescape_xml(key) if syntax.unescape_keys else key
         self._mark_key(cur.pos, raw, key, call)
         param = self._tools.param(self._name, self._key)
@@ -325,8 +351,9 @@ class TaggedReader(ArgumentReader):
         self._phase = _VALUE
         self._opened = False
         self._newlines = ""
-        self._last = "\n"
+        self._line = ["\n"]
         self._ends.begin(self._key)
+        self._has_markup = False
         self._trim = self._syntax.trim
         self._begins = self._syntax.section is not None
 
@@ -423,6 +450,14 @@ class TaggedReader(ArgumentReader):
         if not self._opened:
             if cur.pos >= len(text):
                 return MORE
+            doubled = self._syntax.doubled_opens.at(text, cur.pos, cur.final)
+            if doubled == MORE:
+                return MORE
+            if doubled >= 0 and call.may_be_marker(cur.pos, doubled):
+                call.report("doubled_open", cur.pos, doubled)
+                cur.pos = doubled
+                call.mark(DROPPED, doubled)
+                return AGAIN
             self._opened = True
             self._pending.append(self._key_text())
         if self._trim:
@@ -454,8 +489,10 @@ class TaggedReader(ArgumentReader):
                 if verdict == ENDS:
                     return self._end_regularly(cur, at, regular, call)
             if verdict == NO_MATCH:
-                verdict = self._ends.decide(cur, found, (text[at - 1] if at > start else self._last) == "\n", call)
+                verdict = self._ends.decide(cur, found, self._place(found, text[start:at]), call)
             if verdict == NO_MATCH:
+                if self._ends.markup:
+                    self._report_markup(at, found.end(), call)
                 search = self._ends.end
                 continue
             self._read_text(cur, at, call)
@@ -488,6 +525,28 @@ class TaggedReader(ArgumentReader):
             self._phase = _BETWEEN
             return AGAIN
 
+    def _place(self, found: re.Match[str], before: str) -> int:
+        """Return the place in its line of a literal that comes after this text of the value."""
+        if (before or self._line[-1])[-1] == "\n":
+            return LINE_START
+        if self._ends.stops.tags[found.group()] != tags.KEY_OPEN:
+            return PLAIN
+        line = ("".join(self._line) + before).rpartition("\n")[2]
+        return PLAIN if QUOTES.search(line[-MOST_OF_LINE:]) is None else QUOTED
+
+    def _add_to_line(self, text: str) -> None:
+        """Keep the end of the value, for the line that it ends in."""
+        line = self._line
+        line.append(text)
+        if len(line) > _MANY_PIECES:
+            self._line = ["".join(line)[-MOST_OF_LINE - 1 :]]
+
+    def _report_markup(self, start: int, end: int, call: CallHandler) -> None:
+        """Report markup of the call in a value, once for each value."""
+        if not self._has_markup and self._syntax is self.syntax:  # a section is escaped
+            self._has_markup = True
+            call.report("markup_in_value", start, end)
+
     def _read_section(self, cur: Cursor, call: CallHandler) -> bool:
         """Read the opener of a CDATA section, if a value begins with one. False if more text is needed."""
         section = self._syntax.section
@@ -515,8 +574,8 @@ class TaggedReader(ArgumentReader):
         if end <= cur.pos:
             return
         piece = cur.text[cur.pos : end]
-        self._last = piece[-1]
-        if self._syntax.holds_after and (self._newlines or self._last in "\r\n"):
+        self._add_to_line(piece)
+        if self._syntax.holds_after and (self._newlines or piece[-1] in "\r\n"):
             piece = self._hold_newlines(self._newlines + piece)
         if piece and self._value.streams:
             self._pending.append(json_escape(piece))
