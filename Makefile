@@ -88,6 +88,10 @@ test-vllm: $(STAMP) ## untemplate in the real vLLM, and vLLM's own tests (opt-in
 	@HF_HUB_OFFLINE=1 VLLM_LOGGING_LEVEL=CRITICAL PYTHONPATH=build/vllm/0.33.0 .venv-vllm/bin/python -m tests.vllm_serve.agreement
 	@.venv-vllm/bin/python -m tests.vllm_serve.cut_answers --source build/vllm/0.33.0 --work build/vllm/work $(OPTIONS)
 	@HF_HUB_OFFLINE=1 VLLM_LOGGING_LEVEL=CRITICAL .venv-vllm/bin/python -m tests.vllm_serve.cuts
+	@for version in 0.25.0 0.33.0; do \
+	    HF_HUB_OFFLINE=1 VLLM_LOGGING_LEVEL=CRITICAL PYTHONPATH=build/vllm/$$version \
+	        .venv-vllm/bin/python -m tests.vllm_serve.configs || exit 1; \
+	done
 	@HF_HUB_OFFLINE=1 .venv-vllm/bin/python -m tests.vllm_serve.overhead
 
 test-clients: $(STAMP) ## real clients and agents through tool loops (opt-in; .venv-clients and npm; OPTIONS=--only=TEXT)

@@ -8,8 +8,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import make_dataclass
 from enum import Enum, auto
-from typing import Final, final
+from typing import Any, ClassVar, Final, final
 
 from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 from .call_state import CallState
@@ -156,11 +157,16 @@ class EventType(Enum):
     TOOL_CALL_END = auto()
 
 
+FIELDS_OF_EVENT: Final[Any] = vars(make_dataclass("Event", ("type", "value", "tool_index")))["__dataclass_fields__"]
+
+
 @final
 class SemanticEvent:
     """One event of an output. ``value`` is its text, ``tool_index`` the call's number or -1."""
 
     __slots__ = ("tool_index", "type", "value")
+    __dataclass_fields__: ClassVar[Any] = FIELDS_OF_EVENT
+    """Parsers written for vLLM call ``dataclasses.replace``."""
 
     def __init__(self, type: EventType, value: str = "", tool_index: int = -1) -> None:
         self.type: EventType = type

@@ -20,6 +20,7 @@ from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Diagnosti
 from ..schema import extract_types_from_schema
 from ..tools import find_tool
 from ._arguments import coerce_members, coerce_value, coerced, safe_prefix, within
+from ._arrays import ArrayCalls
 from ._slots import ToolCallSlot, make_tool_call_id
 from .abstract import Parser
 from .config import ParserEngineConfig
@@ -77,6 +78,7 @@ class EngineDeltas(Parser):
         self._line_has_text = False
         self._after_call = False
         self._notes: list[Diagnostic] = []
+        self._array = ArrayCalls() if self.parser_engine_config.tool_call_body_array else None
         self._held_calls: list[DeltaToolCall] = []
         """Deltas of the open call."""
 
@@ -110,6 +112,8 @@ class EngineDeltas(Parser):
 
         Reasoning and the rest are converted in turns, so that each turn shows where reasoning ends.
         """
+        if self._array is not None:
+            events = self._array.split(events)
         if not events and not finished:
             return None
         deltas = []
@@ -209,12 +213,19 @@ class EngineDeltas(Parser):
         self._held_calls = []
         if not last.cut:
             return calls
-        _, raw = self._engine.take_call(len(self._tool_slots) - 1)
+        _, raw = self._take_call(len(self._tool_slots) - 1)
         parts = [delta.function.arguments or "" for delta in calls if delta.function and delta.index == last.index]
         if not last.name_sent or is_json("".join(parts)):
             return calls
         self._add_content(raw)
         return [delta for delta in calls if delta.index != last.index]
+
+    def _take_call(self, index: int) -> tuple[int, str]:
+        """Return (offset, text) of a call as far as it has come, and stop keeping it."""
+        if self._array is None:
+            return self._engine.take_call(index)
+        raw = "".join(self._array.raw.pop(index, ()))
+        return self._engine.offset - len(raw), raw
 
     def _strip_trailing_reasoning(self, delta: DeltaMessage | None) -> DeltaMessage | None:
         """Remove the white space between reasoning and the next marker; it is buffered until the next text decides."""
@@ -301,7 +312,7 @@ class EngineDeltas(Parser):
             slot.rejected = True
             return
         if not self._holds_calls:
-            self._engine.take_call(idx)
+            self._take_call(idx)
         self._space_before_call()
         slot.name = name
         slot.name_sent = True
@@ -357,6 +368,8 @@ class EngineDeltas(Parser):
         slot = self._tool_slots[index]
         if slot.ended:
             return
+        if self._arg_converter is not None and self.parser_engine_config.tool_args_json and is_json(slot.args):
+            closed = True  # The end of the turn, which is not in the text, was its end.
         slot.ended = True
         slot.closed = closed
         self._unconverted.pop(index, None)
@@ -376,7 +389,7 @@ class EngineDeltas(Parser):
             if stray:
                 self._note("stray_text", self._engine.offset, stray)
         else:
-            start, raw = self._engine.take_call(index)
+            start, raw = self._take_call(index)
             if slot.rejected:
                 self._note("unknown_tool", start, raw)
             elif closed and self._is_markup(slot):

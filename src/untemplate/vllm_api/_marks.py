@@ -54,8 +54,12 @@ class Marks:
 
     def is_end(self, ids: Sequence[int]) -> bool:
         """True if the last marker of the turn closes reasoning; False without a marker."""
+        return self.last_opens(ids) is False
+
+    def last_opens(self, ids: Sequence[int]) -> bool | None:
+        """True if the last marker of the turn opens reasoning, False if it closes it; ``None`` without a marker."""
         found = self._find(self._output(ids, False)[0])
-        return bool(found) and not found[-1][2]
+        return found[-1][2] if found else None
 
     def ends_in(self, ids: Sequence[int], new: int) -> bool:
         """True if a close ends in the last ``new`` ids."""

@@ -10,8 +10,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum, auto
+from logging import getLogger
 from typing import Any, Final
 
 from ..format import FormatError
@@ -43,6 +44,7 @@ CHUNKS: Final = frozenset(
 )
 """Events that carry text."""
 
+_LOG: Final = getLogger("untemplate.vllm_api.config")
 _RESERVED: Final = frozenset({"THINK_START", "THINK_END", "TURN_START"})
 
 
@@ -69,17 +71,30 @@ def _default_content_events() -> dict[ParserState, EventType]:
     }
 
 
+class _TakesNewerFields(type):
+    """Lets a config of a later vLLM version be made: a field that is not known is a warning."""
+
+    def __call__(cls, *args: Any, **given: Any) -> Any:
+        known = {one.name for one in fields(cls)}  # type: ignore[arg-type]
+        unknown = sorted(given.keys() - known)
+        if unknown:
+            name = args[0] if args else given.get("name")
+            _LOG.warning("config %r: unknown fields have no effect: %s", name, ", ".join(unknown))
+        return super().__call__(*args, **{name: value for name, value in given.items() if name in known})
+
+
 @dataclass(frozen=True)
-class ParserEngineConfig:
-    """Describes the output of one model by hand.
+class ParserEngineConfig(metaclass=_TakesNewerFields):
+    """Describes the output of one model by hand. A field of a later vLLM version that is not known here has no effect,
+    and is logged as a warning.
 
     Raises:
         FormatError: (a ValueError) the config contradicts itself; ``path`` names the field.
     """
 
     name: str
-    terminals: Mapping[str, str] = field(default_factory=dict)
-    """Name → literal."""
+    terminals: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    """Name → literal, or its spellings. The first one counts where one is needed."""
     token_id_terminals: Mapping[str, str] = field(default_factory=dict)
     """Name → token. Where token ids come with the text, only the id makes this terminal; spelled by ordinary tokens it
     is text. A token that the vocabulary does not have is found in the text.
@@ -89,6 +104,10 @@ class ParserEngineConfig:
     content_events: Mapping[ParserState, EventType] = field(default_factory=_default_content_events)
     """State → the event for its text. Text in a state that is not listed is dropped and reported."""
     initial_state: ParserState = ParserState.CONTENT
+    wait_for_reasoning: bool | None = None
+    """Answer of ``is_reasoning_end`` for ids without a marker: False if the model reasons first, True if it does not.
+    ``None``: False; without any ids it depends on the initial state.
+    """
     arg_converter: Callable[[str, bool], str] | None = None
     """(raw arguments so far, whether more may come) → JSON. It is called again and again with all of the arguments, so
     a parser that has one does not run in linear time. Its result for a prefix must be a prefix of its later results,
@@ -98,14 +117,22 @@ class ParserEngineConfig:
     """False: converted arguments are sent in one delta, when their call closes."""
     tool_args_json: bool = True
     """Arguments that begin with a brace or bracket are JSON: inside their strings there are no terminals."""
+    tool_call_body_array: bool = False
+    """The arguments after the opener are a JSON array with an object for each call, which holds its name. Text after
+    the array is content.
+    """
     arg_structural_chars: frozenset[str] | None = None
     """Only a delta with one of these characters can change the converted text of what came before it; for others the
     converter is not called. ``None``: any delta can.
     """
+    arg_value_extender: Callable[[str], Callable[[str], str | None] | None] | None = None
+    """In vLLM a shortcut for long values with the results of ``arg_converter``. It is not called here."""
     preserve_tokens: frozenset[str] = frozenset()
     """Special tokens that stay in the text although they are not terminals. All others that the tokenizer lists in
     ``all_special_tokens`` are dropped where their id comes, and reported.
     """
+    turn_boundary_tokens: frozenset[str] = frozenset()
+    """Tokens in prompts. Before the last of them markers of reasoning belong to earlier turns."""
     strip_trailing_reasoning_whitespace: bool = True
     """White space between reasoning and the marker that ends it is dropped."""
     drop_whitespace_only_content_before_tools: bool = True
@@ -121,7 +148,7 @@ class ParserEngineConfig:
         # Copies: the compiled program must not become out of date.
         for name in ("terminals", "token_id_terminals", "transitions", "content_events"):
             object.__setattr__(self, name, _mapping(name, getattr(self, name)))
-        for name in ("preserve_tokens", "arg_structural_chars"):
+        for name in ("preserve_tokens", "arg_structural_chars", "turn_boundary_tokens"):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, _texts(name, value))
@@ -129,8 +156,21 @@ class ParserEngineConfig:
 
     def literals(self, terminal: str) -> tuple[str, ...]:
         """Return the spellings of a terminal: its text, and its token if that differs."""
-        both = (self.terminals.get(terminal), self.token_id_terminals.get(terminal))
-        return tuple(dict.fromkeys(text for text in both if text is not None))
+        spellings = (*_spellings(self.terminals.get(terminal)), self.token_id_terminals.get(terminal))
+        return tuple(dict.fromkeys(text for text in spellings if text is not None))
+
+    def terminal_literal(self, name: str) -> str | None:
+        """Return the first spelling of a terminal; ``None`` if there is no such terminal."""
+        return next(iter(_spellings(self.terminals.get(name))), None)
+
+    @property
+    def terminal_literals(self) -> frozenset[str]:
+        """All spellings of all terminals."""
+        return frozenset(text for value in self.terminals.values() for text in _spellings(value))
+
+
+def _spellings(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    return () if value is None else (value,) if isinstance(value, str) else tuple(value)
 
 
 def _mapping(name: str, value: object) -> dict[Any, Any]:
@@ -155,10 +195,14 @@ def _check(config: ParserEngineConfig) -> None:
         raise FormatError("initial_state", f"{config.initial_state!r} is not a ParserState")
     if config.arg_converter is not None and not callable(config.arg_converter):
         raise FormatError("arg_converter", f"{type(config.arg_converter).__name__} cannot be called")
+    if config.arg_value_extender is not None and (config.arg_converter is None or not config.stream_arg_deltas):
+        raise FormatError("arg_value_extender", "needs an arg_converter, and stream_arg_deltas=True")
     used = {key[1] for key in config.transitions if isinstance(key, tuple) and len(key) == 2}
     for name in ("terminals", "token_id_terminals"):
-        for terminal, text in getattr(config, name).items():
-            _check_literal(f"{name}[{terminal!r}]", terminal, text, used)
+        for terminal, value in getattr(config, name).items():
+            several = isinstance(value, tuple) and name == "terminals" and value
+            for text in value if several else (value,):
+                _check_literal(f"{name}[{terminal!r}]", terminal, text, used)
     for terminal in config.token_id_terminals:
         if terminal not in config.terminals and terminal not in used and terminal not in _RESERVED:
             raise FormatError(

@@ -73,7 +73,7 @@ class ParserEngine(EngineDeltas):
             vocabulary_of(tokenizer),
             opens=config.literals("THINK_START"),
             closes=config.literals("THINK_END"),
-            turn_starts=config.literals("TURN_START"),
+            turn_starts=(*config.literals("TURN_START"), *sorted(config.turn_boundary_tokens)),
             special=config.token_id_terminals.values(),
             turn_opens=config.initial_state is ParserState.REASONING,
             repeats=_reopens(config),
@@ -82,12 +82,12 @@ class ParserEngine(EngineDeltas):
     @property
     def reasoning_start_str(self) -> str | None:
         """The literal of the terminal ``THINK_START``."""
-        return self.parser_engine_config.terminals.get("THINK_START")
+        return self.parser_engine_config.terminal_literal("THINK_START")
 
     @property
     def reasoning_end_str(self) -> str | None:
         """The literal of the terminal ``THINK_END``."""
-        return self.parser_engine_config.terminals.get("THINK_END")
+        return self.parser_engine_config.terminal_literal("THINK_END")
 
     # -- the engine ----------------------------------------------------------------------------------------------
 
@@ -314,11 +314,15 @@ class ParserEngine(EngineDeltas):
 
         From the last ``TURN_START`` on, the last ``THINK_START`` or ``THINK_END`` decides; there is one, or this is
         False. Without ids: True unless outputs begin in reasoning. Without the terminal ``THINK_END``: True if the last
-        parsed output has ended its reasoning.
+        parsed output has ended its reasoning. ``wait_for_reasoning`` of the config decides where there is no marker.
         """
         if self.reasoning_end_str is None:
             return self._reasoning_ended or not self._begins_in_reasoning()
-        return self._marks.is_end(input_ids) if len(input_ids) else not self._begins_in_reasoning()
+        waits = self.parser_engine_config.wait_for_reasoning
+        found = self._marks.last_opens(input_ids)
+        if found is None and waits is not None:
+            return not waits
+        return not self._begins_in_reasoning() if not len(input_ids) else found is False
 
     def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Sequence[int]) -> bool:
         if self.reasoning_end_str is None:

@@ -182,4 +182,4 @@ def _stray_tokens(config: ParserEngineConfig, tokenizer: Any, vocab: Mapping[str
 
 
 def _wanted_tokens(config: ParserEngineConfig) -> frozenset[str]:
-    return config.preserve_tokens.union(config.terminals.values(), config.token_id_terminals.values())
+    return config.preserve_tokens.union(config.terminal_literals, config.token_id_terminals.values())
