@@ -209,7 +209,7 @@ $(RUN_STAMP): $(RUN_LOCK) pyproject.toml gateway/pyproject.toml demo/pyproject.t
 	@echo "setup: $$(grep -c == $(RUN_LOCK)) packages, among them llama.cpp (90 MB to download; seconds to a minute)"
 	@$(BIN)/python -m pip install -qq --require-hashes --requirement $(RUN_LOCK)
 	@echo "setup: untemplate, its gateway and the demo model (a few seconds)"
-	@$(BIN)/python -m pip install -qq --no-build-isolation --no-deps --editable . --editable gateway --editable demo
+	@$(BIN)/python -m pip install -qq --no-build-isolation --no-deps --editable . --editable gateway --editable vectors --editable demo
 	@touch $@
 
 $(STAMP): $(RUN_STAMP) $(LOCK)

@@ -59,6 +59,21 @@ exit codes: 0 success, even for malformed model output; 1 the result could not b
 or option; 3 no row was parsed, or with --strict a row failed or differs; 130 interrupted.
 """
 
+_CONFORM_CODES: Final = """\
+exit codes: 0 no new failure; 1 the result could not be written; 2 a wrong option, or a program that does not keep to
+the protocol; 3 vectors failed that are not known to; 130 interrupted.
+"""
+_CONFORM_DESCRIPTION: Final = """\
+Run a parser over the vectors of untemplate-vectors: raw outputs of models with the messages that they mean, whole and
+in random pieces. The parser is a program that reads requests and writes answers as lines of JSON (docs/conform.md).
+"""
+_CONFORM_EPILOG: Final = """\
+examples:
+  untemplate conform                                  untemplate's own parser
+  untemplate conform -- node parser.js                a program
+  untemplate conform --level clean --format hermes --junit results.xml -- ./my-parser
+"""
+
 _PARSE_DESCRIPTION: Final = """\
 Parse one raw model output and print the assistant message as JSON. The output is read byte by byte, special tokens
 included; bytes that are not UTF-8 are kept and printed as \\udcXX. The ids of calls are the same in every run. The
@@ -176,7 +191,10 @@ exit codes: 0 nothing failed; 1 the result could not be written; 2 a wrong optio
 
 
 _OWN: Final = frozenset(
-    ("parse", "batch", "stats", "drift", "guess", "inspect", "explain", "export", "formats", "check", "--version")
+    (
+        *("parse", "batch", "stats", "drift", "guess", "inspect", "explain", "export", "formats", "check", "conform"),
+        "--version",
+    )
 )
 _GATEWAY: Final = {
     "serve": "serve OpenAI's, Anthropic's and Ollama's APIs",
@@ -222,6 +240,8 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
     _add_stats(command("stats", what, "Count what the results of `untemplate batch` hold, with its summary."))
     what = "compare sampled token ids with those of their text"
     _add_drift(command("drift", what, _DRIFT_DESCRIPTION, codes=_STRICT_CODES))
+    what = "run any parser over the vectors: raw outputs with their messages"
+    _add_conform(command("conform", what, _CONFORM_DESCRIPTION, _CONFORM_EPILOG, _CONFORM_CODES))
     _add_guess(command("guess", "rank the formats for an output whose format is not known", _GUESS_DESCRIPTION))
     what = "look at outputs and templates in the browser"
     _add_inspect(command("inspect", what, _INSPECT_DESCRIPTION))
@@ -258,6 +278,31 @@ def _add_others(command: Command, argv: Sequence[str]) -> None:
 
 def _missing(arguments: argparse.Namespace) -> int:
     raise UsageError(f"{arguments.command} needs untemplate-gateway: {install_command('untemplate-gateway')}")
+
+
+def _add_conform(conform: argparse.ArgumentParser) -> None:
+    conform.set_defaults(run=_lazily("conform", "run_conform"), command="conform")
+    conform.add_argument(
+        "command_line", nargs="*", metavar="COMMAND", help="program to run, after -- (default: untemplate's own parser)"
+    )
+    conform.add_argument(
+        "--vectors", metavar="FOLDER", help="folder with vectors.jsonl and formats.json (default: the package)"
+    )
+    conform.add_argument("--format", action="append", default=[], metavar="NAME", help="only this format (repeatable)")
+    conform.add_argument(
+        "--level",
+        action="append",
+        default=[],
+        choices=("clean", "slipped", "cut", "quoted"),
+        help="only this level (repeatable)",
+    )
+    conform.add_argument("--splits", type=int, default=10, metavar="N", help="random cuts of each output (default: 10)")
+    conform.add_argument(
+        "--show", type=int, default=5, metavar="N", help="failures to print, the shortest first (default: 5)"
+    )
+    conform.add_argument("--junit", metavar="FILE", help="write the results as JUnit XML")
+    conform.add_argument("--badge", metavar="FILE", help="write a badge, as JSON for shields.io")
+    conform.add_argument("--json", action="store_true", help="print one line of JSON")
 
 
 def _add_guess(guess: argparse.ArgumentParser) -> None:

@@ -1,0 +1,128 @@
+"""Give the vectors to a parser, and compare its answers with the messages that are expected."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any, Final
+
+from ..jsontext.equality import equal_values
+from .parsers import Parser
+
+__all__ = ["Outcome", "Result", "run"]
+
+_MOST_PIECES: Final = 12
+"""Pieces of one output: enough to cut most markers, few enough that a run stays short."""
+
+
+class Outcome(StrEnum):
+    """Judgement of one answer."""
+
+    RIGHT = "right"
+    SPACE = "space"
+    """Right but for white space around reasoning and content."""
+    WRONG = "wrong"
+    UNSUPPORTED = "unsupported"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer to one vector, judged: the worst of its whole and its cut readings.
+
+    Attributes:
+        id, format, level: of the vector.
+        outcome: right, space, wrong or unsupported.
+        pieces: the pieces that gave the answer.
+        problem: the difference, or the parser's reason; empty if it is right.
+    """
+
+    id: str
+    format: str
+    level: str
+    outcome: Outcome
+    pieces: tuple[str, ...] = ()
+    problem: str = ""
+
+
+_WORST_FIRST: Final = (Outcome.WRONG, Outcome.UNSUPPORTED, Outcome.SPACE, Outcome.RIGHT)
+
+
+def run(vectors: Sequence[Mapping[str, Any]], parser: Parser, *, splits: int = 10) -> Iterator[Result]:
+    """Yield a result for each vector, in order.
+
+    Args:
+        vectors: as in ``vectors.jsonl`` of untemplate-vectors.
+        parser: returns an answer for each request, in order.
+        splits: number of random ways to cut each output, besides reading it whole.
+
+    Raises:
+        CommandError: the program of the parser has ended, or has answered with something else than the protocol allows.
+    """
+    cuts = [list(_cuts(vector, splits)) for vector in vectors]
+    answers = parser(_request(vector, pieces) for vector, ways in zip(vectors, cuts, strict=True) for pieces in ways)
+    try:
+        for vector, ways in zip(vectors, cuts, strict=True):
+            judged = [(*_judge(vector, next(answers)), pieces) for pieces in ways]
+            outcome, problem, pieces = min(judged, key=lambda one: (_WORST_FIRST.index(one[0]), len(one[2])))
+            yield Result(vector["id"], vector["format"], vector["level"], outcome, pieces, problem)
+    finally:
+        answers.close()  # ends a program
+
+
+def _request(vector: Mapping[str, Any], pieces: tuple[str, ...]) -> dict[str, Any]:
+    context = {key: vector[key] for key in ("id", "format", "tools", "prompt", "finish_reason")}
+    return {**context, "pieces": list(pieces)}
+
+
+def _cuts(vector: Mapping[str, Any], splits: int) -> Iterator[tuple[str, ...]]:
+    """Yield the ways to cut an output: whole, then at random places."""
+    output = vector["output"]
+    yield (output,)
+    chance = random.Random(vector["id"])  # the same cuts in every run
+    for _ in range(splits if len(output) > 1 else 0):
+        count = chance.randint(1, min(_MOST_PIECES, len(output) - 1))
+        places = [0, *sorted(chance.sample(range(1, len(output)), count)), len(output)]
+        yield tuple(output[start:end] for start, end in pairwise(places))
+
+
+def _judge(vector: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[Outcome, str]:
+    if "unsupported" in answer:
+        return Outcome.UNSUPPORTED, str(answer["unsupported"])
+    expect, message = vector["expect"], answer["message"]
+    difference = next(_differences(expect, message), "")
+    if difference:
+        return Outcome.WRONG, difference
+    for part in ("reasoning", "content"):
+        if (message.get(part) or "") != expect[part]:
+            return Outcome.SPACE, f"{part}: {message.get(part)!r}, expected {expect[part]!r}"
+    return Outcome.RIGHT, ""
+
+
+def _differences(expect: Mapping[str, Any], message: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is different, outer white space aside."""
+    for part in ("reasoning", "content"):
+        if (message.get(part) or "").strip() != expect[part].strip():
+            yield f"{part}: {message.get(part)!r}, expected {expect[part]!r}"
+    calls, wanted = message.get("tool_calls") or [], expect["tool_calls"]
+    if [call.get("name") for call in calls] != [call["name"] for call in wanted]:
+        yield f"calls: {[call.get('name') for call in calls]}, expected {[call['name'] for call in wanted]}"
+        return
+    for call, one in zip(calls, wanted, strict=True):
+        if not _equal(call.get("arguments"), one["arguments"]):
+            yield f"arguments of {one['name']}: {call.get('arguments')!r}, expected {one['arguments']!r}"
+        if "status" in call and call["status"] != one["status"]:
+            yield f"status of {one['name']}: {call['status']}, expected {one['status']}"
+
+
+def _equal(given: Any, expected: str) -> bool:
+    """True if two arguments are the same JSON, or the same text."""
+    if given == expected:
+        return True
+    try:
+        return isinstance(given, str) and equal_values(json.loads(given), json.loads(expected))
+    except (ValueError, RecursionError):
+        return False

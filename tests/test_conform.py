@@ -1,0 +1,197 @@
+"""`untemplate conform` and the data of untemplate-vectors."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from tests import vectors as builder
+from untemplate import cli
+from untemplate.conform import CommandError, Outcome, command, own_parser, report_of, run
+
+ROOT = Path(__file__).parents[1]
+VECTORS = [json.loads(line) for line in (builder.DATA / "vectors.jsonl").read_text("utf-8").rstrip("\n").split("\n")]
+FORMATS = json.loads((builder.DATA / "formats.json").read_text("utf-8"))
+MANIFEST = json.loads((builder.DATA / "manifest.json").read_text("utf-8"))
+CALL = {
+    "id": "hermes/x", "format": "hermes", "level": "clean", "tools": None, "prompt": None, "finish_reason": "stop",
+    "output": 'Hi.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>', "why": "An example.",
+    "expect": {
+        "reasoning": "", "content": "Hi.", "tool_calls": [{"name": "f", "arguments": '{"x": 1}', "status": "ok"}]
+    },
+}  # fmt: skip
+
+
+def test_the_data_are_up_to_date() -> None:
+    """`python -m tests.vectors` writes them."""
+    made = builder.build()
+    assert [one["id"] for one in made] == [one["id"] for one in VECTORS]
+    changed = [one["id"] for one, other in zip(made, VECTORS, strict=True) if one != other]
+    assert changed == []
+    assert builder.definitions_of(made) == FORMATS
+
+
+def test_vectors_are_well_formed() -> None:
+    schema = json.loads((builder.DATA / "vectors.schema.json").read_text("utf-8"))
+    validator = jsonschema_rs.validator_for(schema)
+    for vector in VECTORS:
+        assert list(validator.iter_errors(vector)) == [], vector["id"]
+    ids = [vector["id"] for vector in VECTORS]
+    assert sorted(set(ids)) == ids
+    assert len(ids) >= 2000
+    assert {vector["format"] for vector in VECTORS} <= set(FORMATS)
+
+
+def test_our_own_parser_over_all_vectors(count: Any) -> None:
+    report = report_of(run(VECTORS, own_parser(FORMATS), splits=2), MANIFEST["known"])
+    for result in report.results:
+        count("vectors", result.outcome is Outcome.RIGHT)
+    assert [(r.id, r.problem, r.pieces) for r in report.new] == []
+    assert report.mended == ()
+
+
+@pytest.mark.exhaustive
+def test_our_own_parser_under_many_splits() -> None:
+    report = report_of(run(VECTORS, own_parser(FORMATS), splits=50), MANIFEST["known"])
+    assert [(r.id, r.problem, r.pieces) for r in report.new] == []
+
+
+def answering(message: dict[str, Any]) -> Any:
+    def answers(requests: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for request in requests:
+            yield {"id": request["id"], **message}
+
+    return answers
+
+
+CALLS = [{"name": "f", "arguments": '{"x":1}'}]
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "problem"),
+    [
+        ({"message": {"content": "Hi.", "tool_calls": CALLS}}, "right", ""),
+        ({"message": {"content": "Hi.\n", "tool_calls": CALLS}}, "space", "content: 'Hi.\\n', expected 'Hi.'"),
+        ({"message": {"content": "Ho.", "tool_calls": CALLS}}, "wrong", "content: 'Ho.', expected 'Hi.'"),
+        ({"message": {"content": "Hi."}}, "wrong", "calls: [], expected ['f']"),
+        (
+            {"message": {"content": "Hi.", "tool_calls": [{"name": "f", "arguments": "{}"}]}},
+            "wrong",
+            "arguments of f: '{}', expected '{\"x\": 1}'",
+        ),
+        (
+            {"message": {"content": "Hi.", "tool_calls": [{**CALLS[0], "status": "recovered"}]}},
+            "wrong",
+            "status of f: recovered, expected ok",
+        ),
+        ({"unsupported": "no Hermes"}, "unsupported", "no Hermes"),
+    ],
+)
+def test_judgements(answer: dict[str, Any], outcome: str, problem: str) -> None:
+    (result,) = run([CALL], answering(answer), splits=1)
+    assert (result.outcome, result.problem) == (outcome, problem)
+
+
+def test_a_parser_that_reads_only_whole_outputs_is_wrong_in_pieces() -> None:
+    right = {"content": "Hi.", "tool_calls": CALLS}
+
+    def answers(requests: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for request in requests:
+            yield {"id": request["id"], "message": right if len(request["pieces"]) == 1 else {"content": ""}}
+
+    assert [result.outcome for result in run([CALL], answers, splits=0)] == [Outcome.RIGHT]
+    (result,) = run([CALL], answers, splits=3)
+    assert (result.outcome, "".join(result.pieces)) == (Outcome.WRONG, CALL["output"])
+    assert len(result.pieces) > 1
+
+
+def test_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    program = [sys.executable, str(ROOT / "examples/conform_parser.py")]
+    results = list(run(VECTORS[:40], command(program, FORMATS), splits=1))
+    assert [result.outcome for result in results] == [Outcome.RIGHT] * 40
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("print('no')", "answered hermes/x with something else than JSON (Expecting value"),
+        ('print(\'{"id": "y"}\')', 'expected an answer to hermes/x, got \'{"id": "y"}\\n\''),
+        ('print(\'{"id": "hermes/x"}\')', "hermes/x: an answer has message, deltas or unsupported, got "),
+        ("pass", "ended with exit code 0 before it had answered all requests"),
+    ],
+)
+def test_programs_that_break_the_protocol(code: str, problem: str) -> None:
+    program = [sys.executable, "-c", f"import sys\nsys.stdin.readline(); sys.stdin.readline()\n{code}"]
+    with pytest.raises(CommandError) as caught:
+        list(run([CALL], command(program, FORMATS), splits=0))
+    assert str(caught.value).startswith(f"{sys.executable}: {problem}")
+
+
+def test_a_program_that_does_not_exist() -> None:
+    with pytest.raises(CommandError, match=r"^/no/such: cannot be started: No such file or directory$"):
+        list(run([CALL], command(["/no/such"], FORMATS)))
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = ["--junit", str(tmp_path / "r.xml"), "--badge", str(tmp_path / "b.json"), "--vectors", str(builder.DATA)]
+    assert cli.main(["conform", "--format", "hermes", "--level", "cut", "--splits", "1", *files]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].split() == ["LEVEL", "RIGHT", "SPACE", "WRONG", "UNSUPPORTED"]
+    assert shown[1].split()[0] == "cut"
+    assert shown[-1] == "100.0 % of the vectors that the parser supports are right"
+    assert (
+        (tmp_path / "r.xml").read_text("utf-8").startswith('<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name=')
+    )
+    assert json.loads((tmp_path / "b.json").read_text("utf-8"))["color"] == "brightgreen"
+
+
+def test_the_command_with_a_program_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    code = (
+        "import json, sys\nsys.stdin.readline()\nfor line in sys.stdin:\n"
+        "    print(json.dumps({'id': json.loads(line)['id'], 'message': {}}), flush=True)"
+    )
+    options = ["--vectors", str(builder.DATA), "--format", "gemma4", "--level", "quoted", "--splits", "0"]
+    assert cli.main(["conform", *options, "--", sys.executable, "-c", code]) == 3
+    assert "gemma4/inline-code (wrong)\n  content: None, expected 'It writes " in capsys.readouterr().out
+    assert cli.main(["conform", *options, "--json", "--", sys.executable, "-c", code]) == 3
+    assert json.loads(capsys.readouterr().out)["levels"] == {
+        "quoted": {"right": 0, "space": 0, "wrong": 1, "unsupported": 0}
+    }
+
+
+def test_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["conform", "--vectors", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == f"untemplate: error: {tmp_path}/vectors.jsonl: No such file or directory\n"
+    assert cli.main(["conform", "--vectors", str(builder.DATA), "--format", "nothing"]) == 2
+    assert capsys.readouterr().err == "untemplate: error: no vector is of these formats and levels\n"
+
+
+def test_the_loader() -> None:
+    code = (
+        "import untemplate_vectors as v; print(sum(1 for _ in v.vectors()), len(v.formats()), v.manifest()['version'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT / "vectors/src")}, capture_output=True, text=True
+    )
+    assert done.stdout == f"{len(VECTORS)} {len(FORMATS)} 1\n", done.stderr
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
+def test_the_loader_of_the_readme_in_node(tmp_path: Path) -> None:
+    text = (ROOT / "vectors/README.md").read_text("utf-8")
+    loader = text.partition("```javascript\n")[2].partition("```")[0]
+    (ROOT / "vectors/loader-test.mjs").write_text(f"{loader}\nconsole.log(vectors.length);\n", "utf-8")
+    try:
+        done = subprocess.run(["node", str(ROOT / "vectors/loader-test.mjs")], capture_output=True, text=True)
+    finally:
+        (ROOT / "vectors/loader-test.mjs").unlink()
+    assert done.stdout == f"{len(VECTORS)}\n", done.stderr

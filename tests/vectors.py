@@ -1,0 +1,210 @@
+"""Build the data of ``untemplate-vectors``: renderings of our own messages in every format, cuts, quotations, and the
+corpus. ``python -m tests.vectors`` writes the files; `tests/test_vectors.py` fails if they are not up to date.
+
+The message of a rendering is the one that it was rendered from, so the expectation does not depend on the parser. A cut
+rendering means the beginning of that message: text as far as it came, and a call that is not whole.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from untemplate import OutputParser, formats
+from untemplate.conform import Outcome, own_parser, run
+from untemplate.formats import IncompatibleFormatsError
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "vectors/src/untemplate_vectors/data"
+CORPUS = ROOT / "src/untemplate/check/corpus"
+VERSION = "1"
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string"},
+                    "text": {"type": "string"},
+                    "count": {"type": "integer"},
+                    "deep": {"type": "boolean"},
+                    "tags": {"type": "array", "items": {"type": "string"}},
+                    "options": {"type": "object", "properties": {"mode": {"type": "string"}}},
+                },
+            },
+        },
+    }
+    for name in ("write_file", "list_files")
+]
+CODE = 'def f(x):\n    if x < 3 and x > 1:\n        print("hi", \'there\')\n    return {"a": [1]}'
+ONE = ("write_file", {"path": "notes/a.txt", "text": "Hello, world."})
+TWO = ("list_files", {"path": "notes", "deep": True})
+SAID = "Here is the plan:\n\n1. Write.\n2. Look."
+THOUGHT = "The user wants a file.\n\nI write it."
+MESSAGES: dict[str, tuple[str, str, tuple[tuple[str, dict[str, Any]], ...]]] = {
+    "content": ("", SAID, ()),
+    "content-with-code": ("", f"Run `ls` first:\n\n```python\n{CODE}\n```\n\nThen a < b && c > d.", ()),
+    "unicode": ("", "naïve — 你好 🎉 {x} [1] <b>bold</b>", ()),
+    "reasoning": (THOUGHT, SAID, ()),
+    "call": ("", "", (ONE,)),
+    "content-and-call": ("", "I write it.", (ONE,)),
+    "reasoning-and-call": (THOUGHT, "", (ONE,)),
+    "all-parts": (THOUGHT, "I write it.", (ONE,)),
+    "two-calls": ("", "", (ONE, TWO)),
+    "three-calls": ("", "", (ONE, TWO, ("write_file", {"path": "b", "text": "two\nlines"}))),
+    "no-arguments": ("", "", (("list_files", {}),)),
+    "types": ("", "", (("list_files", {"count": 42, "deep": False, "tags": ["a", "b"], "options": {"mode": "x"}}),)),
+    "code-in-an-argument": ("", "", (("write_file", {"path": "f.py", "text": CODE}),)),
+    "quotes-in-an-argument": (
+        "",
+        "",
+        (("write_file", {"path": "q", "text": "say \"hi\" and it's Anna's \\ C:\\new"}),),
+    ),
+    "like-other-types": ("", "", (("write_file", {"path": "0042", "text": "true"}),)),
+    "empty-string": ("", "", (("write_file", {"path": "e", "text": ""}),)),
+    "nested": ("", "", (("list_files", {"options": {"mode": "a", "more": {"x": [1, {"y": None}]}}}),)),
+    "lists-in-content": ("", "* one\n* two\n  * three\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quoted", ()),
+    "json-in-an-argument": ("", "", (("write_file", {"path": "j", "text": '{"a": [1, 2], "b": {"c": null}}'}),)),
+    "unicode-argument": ("", "", (("write_file", {"path": "你好", "text": "naïve — 🎉\ttab"}),)),
+    "false-and-zero": ("", "", (("list_files", {"count": 0, "deep": False, "tags": []}),)),
+    "five-calls": ("", "", (ONE, TWO, ONE, TWO, ONE)),
+    "json-in-content": ("", 'The answer is {"a": [1, 2]}, as JSON.', ()),
+    "two-calls-after-everything": (THOUGHT, "First, then second.", (ONE, TWO)),
+    "long-argument": ("", "", (("write_file", {"path": "l", "text": "A line of text.\n" * 40}),)),
+}
+
+
+def build() -> list[dict[str, Any]]:
+    """Return all vectors, sorted by id."""
+    found = [*_rendered(), *_corpus()]
+    return sorted(found, key=lambda vector: str(vector["id"]))
+
+
+def _names() -> list[str]:
+    """Return the canonical names of the catalogue; one for formats that are equal."""
+    distinct: dict[Any, str] = {}
+    for name in sorted({entry.name for entry in formats.entries()}):
+        distinct.setdefault(OutputParser.named(name).format, name)
+    return sorted(distinct.values())
+
+
+def _rendered() -> Iterator[dict[str, Any]]:
+    for name in _names():
+        parser = OutputParser.named(name)
+        for kind, (reasoning, content, calls) in MESSAGES.items():
+            message = _message(reasoning, content, calls)
+            if parser.expressible(message) is not None:
+                continue
+            expected = [{"name": n, "arguments": json.dumps(a, ensure_ascii=False), "status": "ok"} for n, a in calls]
+            output = parser.render(message)
+            expect = {"reasoning": reasoning, "content": content, "tool_calls": expected}
+            vector = _vector(name, kind, "clean", output, expect, "What the format's models write for this message.")
+            yield vector
+            if kind == "content-and-call":
+                yield from _quotation(name, parser, output)
+            if kind in ("content", "reasoning"):
+                yield from _cuts(name, output, reasoning, content)
+
+
+def _message(reasoning: str, content: str, calls: Any) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": content}
+    if reasoning:
+        message["reasoning"] = reasoning
+    if calls:
+        message["tool_calls"] = [
+            {"id": f"functions.{n}:{i}", "type": "function", "function": {"name": n, "arguments": json.dumps(a)}}
+            for i, (n, a) in enumerate(calls)
+        ]
+    return message
+
+
+def _cuts(name: str, output: str, reasoning: str, content: str) -> Iterator[dict[str, Any]]:
+    """Yield an output that ends in the middle of a word: what came of the message is the message."""
+    for part, text in (("reasoning", reasoning), ("content", content)):
+        if text and output.count(text) == 1:
+            size = len(text) - 3
+            expect = {"reasoning": reasoning, "content": "", "tool_calls": []} | {part: text[:size]}
+            cut = output[: output.index(text) + size]
+            why = "An output that ends early means what it has said so far."
+            kind = f"{part}-cut" if not reasoning or part == "reasoning" else f"{part}-after-reasoning-cut"
+            yield _vector(name, kind, "cut", cut, expect, why) | {"finish_reason": "length"}
+
+
+def _quotation(name: str, parser: OutputParser, output: str) -> Iterator[dict[str, Any]]:
+    """Yield a call in inline code, which is text."""
+    before, _, call = output.partition("I write it.")
+    call = call.strip()
+    end = parser.format.turn.end.text.strip() if parser.format.turn and parser.format.turn.end else ""
+    call = call.removesuffix(end).strip() if end else call
+    if before.strip() or "\n" in call or "`" in call:
+        return
+    text = f"It writes `{call}` here."
+    expect = {"reasoning": "", "content": text, "tool_calls": []}
+    yield _vector(name, "inline-code", "quoted", text, expect, "A call between two backticks is text.")
+
+
+def _corpus() -> Iterator[dict[str, Any]]:
+    for path in sorted(CORPUS.glob("*.json")):
+        for record in json.loads(path.read_text("utf-8")):
+            name = record["format"] + (f"+{record['reasoning']}" if "reasoning" in record else "")
+            expect = {key: record["expect"][key] for key in ("reasoning", "content", "tool_calls")}
+            cut = record.get("finish_reason") == "length"
+            level = "cut" if cut else _level(expect)
+            vector = _vector(name, f"corpus.{record['id']}", level, record["raw"], expect, record["why"])
+            tools, prompt = record.get("tools"), record.get("prompt")
+            yield vector | {"tools": tools, "prompt": prompt, "finish_reason": "length" if cut else "stop"}
+
+
+def _level(expect: dict[str, Any]) -> str:
+    good = all(call["status"] == "ok" for call in expect["tool_calls"])
+    return "clean" if good else "slipped"
+
+
+def _vector(name: str, kind: str, level: str, output: str, expect: dict[str, Any], why: str) -> dict[str, Any]:
+    return {
+        "id": f"{name}/{kind}", "format": name, "level": level, "tools": TOOLS, "prompt": None,
+        "finish_reason": "stop", "output": output, "expect": expect, "why": why,
+    }  # fmt: skip
+
+
+def known(vectors: list[dict[str, Any]]) -> list[str]:
+    """Return the ids of the vectors that untemplate gets wrong, whole."""
+    definitions = definitions_of(vectors)
+    logging.getLogger("untemplate").setLevel(logging.ERROR)
+    return sorted(r.id for r in run(vectors, own_parser(definitions), splits=0) if r.outcome is not Outcome.RIGHT)
+
+
+def definitions_of(vectors: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the JSON form of each format that the vectors name."""
+    found = {}
+    for name in sorted({vector["format"] for vector in vectors}):
+        try:
+            found[name] = json.loads(OutputParser.named(name).format.to_json(indent=None))
+        except IncompatibleFormatsError:
+            continue
+    return found
+
+
+def files() -> dict[str, str]:
+    """Return the content of each file."""
+    vectors = build()
+    counts = Counter(vector["level"] for vector in vectors)
+    manifest = {"version": VERSION, "vectors": dict(sorted(counts.items())), "known": known(vectors)}
+    return {
+        "vectors.jsonl": "".join(json.dumps(vector, ensure_ascii=False) + "\n" for vector in vectors),
+        "formats.json": json.dumps(definitions_of(vectors), ensure_ascii=False, indent=1) + "\n",
+        "manifest.json": json.dumps(manifest, indent=1) + "\n",
+    }
+
+
+if __name__ == "__main__":
+    for name, text in files().items():
+        (DATA / name).write_text(text, "utf-8")
+        print(f"{DATA / name}: {len(text)} characters")
