@@ -15,7 +15,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-ELSEWHERE = {"ray_serve_llm.py": "tests/integrations/test_ray_serve.py has a model for it"}
+ELSEWHERE = {
+    "conform_parser.py": "tests/test_conform.py runs it as a program of `untemplate conform`",
+    "ray_serve_llm.py": "tests/integrations/test_ray_serve.py has a model for it",
+}
 """Examples that are run with arguments, and where."""
 NEEDS = {
     "bfcl_handler.py": "bfcl_eval",
