@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
-from .asgi import Scope, header
+from .asgi import Scope, header, is_gemini, path_of
 from .errors import ApiError
 from .settings import Settings
 
@@ -108,6 +108,9 @@ class Access:
             return None
         given = header(scope, b"authorization")
         text = given[7:].strip() if given[:7].lower() == "bearer " else header(scope, b"x-api-key")
+        text = text or header(scope, b"x-goog-api-key")
+        if not text and is_gemini(path_of(scope)):  # Google's clients may send it in the URL
+            (text,) = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("key", [""])[:1]
         digest = hashlib.sha256(text.encode("latin-1", "replace")).digest()
         # All keys are compared, so that the time taken does not depend on which one matches.
         found = [key for key in self._keys if hmac.compare_digest(digest, key.digest)]

@@ -36,6 +36,7 @@ from .ollama_endpoints import ollama_load
 from .protocols import dialects, ollama
 from .protocols.base import Dialect, Writer
 from .protocols.encoding import encode
+from .protocols.gemini import GEMINI
 from .protocols.responses import RESPONSES
 from .request_context import context_of, current
 from .session import Session
@@ -419,7 +420,7 @@ def _inside(record: Record) -> ApiError:
 
 
 def _error_body(dialect: str, error: ApiError) -> dict[str, Any]:
-    known: Mapping[str, Dialect] = {d.name: d for d in dialects().values()}
+    known: Mapping[str, Dialect] = {d.name: d for d in (*dialects().values(), GEMINI)}
     return known[dialect if dialect in known else "chat"].error(error)
 
 

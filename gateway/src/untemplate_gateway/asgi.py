@@ -54,6 +54,11 @@ def path_of(scope: Scope) -> str:
     return path[len(root) :] if root and path.startswith(root + "/") else path
 
 
+def is_gemini(path: str) -> bool:
+    """True if a path is one of Google's Gemini API: its clients use ``v1beta``, or ``v1`` with a method."""
+    return path.startswith("/v1beta/") or (path.startswith("/v1/models/") and ":" in path)
+
+
 class BodyReader:
     """Reads the bodies of one gateway's requests.
 

@@ -14,8 +14,8 @@ from untemplate.output_parser import OutputParser
 from untemplate.policy import Policy
 from untemplate.templates import ChatTemplate
 
-from . import ollama_endpoints
-from .asgi import header
+from . import gemini_endpoints, ollama_endpoints
+from .asgi import header, is_gemini
 from .counting import count_prompt, prompt_tokens
 from .errors import ApiError, bad_request, not_found
 from .exchange import Endpoint, Exchange, Handler
@@ -23,6 +23,7 @@ from .generation import Generation
 from .manager import Manager, Model
 from .protocols import anthropic, chat, ollama
 from .protocols.fields import read_as
+from .protocols.gemini import GEMINI
 from .protocols.objects import call_reports
 from .protocols.utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
 from .response_endpoints import count_input, delete_response, get_response, list_items
@@ -39,6 +40,8 @@ def dialect_of(path: str) -> str:
         return ollama.CHAT.name
     if path.startswith("/v1/messages"):
         return anthropic.MESSAGES.name
+    if is_gemini(path):
+        return GEMINI.name
     return chat.CHAT.name
 
 
@@ -54,6 +57,7 @@ def endpoints() -> dict[tuple[str, str], Endpoint]:
     def computing(name: str, handle: Handler) -> Endpoint:
         return Endpoint(name, handle, reads_body=True)
 
+    gemini = Endpoint(GEMINI.name, gemini_endpoints.call, reads_body=True, traced=True)
     return {
         ("GET", "/"): monitoring("root", _root),
         ("GET", "/health"): monitoring("health", _health),
@@ -73,6 +77,10 @@ def endpoints() -> dict[tuple[str, str], Endpoint]:
         ("GET", "/v1/responses/{id}"): listing("responses", get_response),
         ("DELETE", "/v1/responses/{id}"): listing("responses", delete_response),
         ("GET", "/v1/responses/{id}/input_items"): listing("responses", list_items),
+        ("GET", "/v1beta/models"): listing("models", gemini_endpoints.list_models),
+        ("GET", "/v1beta/models/{model:path}"): listing("models", gemini_endpoints.get_model),
+        ("POST", "/v1beta/models/{call:path}"): gemini,
+        ("POST", "/v1/models/{call:path}"): gemini,
         ("POST", "/v1/embeddings"): computing("embeddings", embeddings),
         ("POST", "/v1/rerank"): computing("rerank", rerank),
         ("POST", "/api/embed"): computing("embeddings", embed),
@@ -142,6 +150,9 @@ def _unloaded_object(name: str, model: Model | None) -> dict[str, Any]:
 
 
 async def _models(exchange: Exchange) -> None:
+    if header(exchange.scope, b"x-goog-api-client"):
+        await gemini_endpoints.list_models(exchange)
+        return
     data = _all_models(exchange.gateway.manager)
     if header(exchange.scope, b"anthropic-version"):
         await exchange.reply(anthropic.models(data))
@@ -150,6 +161,9 @@ async def _models(exchange: Exchange) -> None:
 
 
 async def _model(exchange: Exchange) -> None:
+    if header(exchange.scope, b"x-goog-api-client"):
+        await gemini_endpoints.get_model(exchange)
+        return
     manager, name = exchange.gateway.manager, exchange.scope["path_params"]["model"]
     unloaded = dict(manager.unloaded())
     wanted = manager.offered(name)

@@ -45,6 +45,14 @@ async def embed(exchange: Exchange) -> None:
     await exchange.reply(respond_embed(found, name, time.perf_counter_ns() - began))
 
 
+async def embedded(exchange: Exchange, name: str, texts: Sequence[str], dimensions: int | None) -> Embeddings:
+    """Return the embeddings of texts by the model of a name. Raises as `_asked`."""
+    if len(texts) > MOST:
+        raise bad_request("requests", f"{len(texts)} inputs are more than {MOST}")
+    _, found = await _asked(exchange, name, texts, lambda engine: engine.embed(texts, dimensions), "content")
+    return found
+
+
 async def rerank(exchange: Exchange) -> None:
     """Answer a request for the relevance of documents."""
     asked = read_as(RerankRequest, exchange.body, notes=exchange.notes)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from . import dialects
+from . import dialects, gemini
 from .anthropic import CountTokensRequest
 from .fields import Open
 from .ollama import CopyRequest, ModelRequest, PullRequest
@@ -28,6 +28,11 @@ _SUMMARIES: Final = {
     "/api/pull": "Download and load a model (Ollama)",
     "/api/copy": "Further name for a model (Ollama)",
     "/api/delete": "Unload and delete a model (Ollama)",
+    "/v1beta/models/{model}:generateContent": "Content (Google's Gemini API)",
+    "/v1beta/models/{model}:streamGenerateContent": "Streamed content (Google's Gemini API)",
+    "/v1beta/models/{model}:countTokens": "Number of tokens of a prompt (Google's Gemini API)",
+    "/v1beta/models/{model}:embedContent": "Embedding (Google's Gemini API)",
+    "/v1beta/models/{model}:batchEmbedContents": "Embeddings (Google's Gemini API)",
     "/v1/embeddings": "Embeddings (OpenAI)",
     "/v1/rerank": "Relevance of documents (Jina, Cohere)",
     "/api/embed": "Embeddings (Ollama)",
@@ -37,12 +42,18 @@ _SUMMARIES: Final = {
 }
 _GETS: Final = {
     "/v1/models": ("The models", "application/json"),
+    "/v1beta/models": ("The models (Google's Gemini API)", "application/json"),
     "/health": ("Health of all engines; 503 if one cannot take a request", "application/json"),
     "/metrics": ("Prometheus metrics", "text/plain"),
     "/api/tags": ("The models (Ollama)", "application/json"),
     "/api/ps": ("The loaded models (Ollama)", "application/json"),
     "/api/version": ("The version (Ollama)", "application/json"),
 }
+
+
+_MODEL: Final = {
+    "name": "model", "in": "path", "required": True, "description": "Name of the model.", "schema": {"type": "string"}
+}  # fmt: skip
 
 
 def requests() -> dict[str, type[Open]]:
@@ -55,6 +66,11 @@ def requests() -> dict[str, type[Open]]:
         "/api/pull": PullRequest,
         "/api/copy": CopyRequest,
         "/api/delete": ModelRequest,
+        "/v1beta/models/{model}:generateContent": gemini.GenerateContentRequest,
+        "/v1beta/models/{model}:streamGenerateContent": gemini.GenerateContentRequest,
+        "/v1beta/models/{model}:countTokens": gemini.CountContentTokensRequest,
+        "/v1beta/models/{model}:embedContent": gemini.EmbedContentRequest,
+        "/v1beta/models/{model}:batchEmbedContents": gemini.BatchEmbedContentsRequest,
         "/v1/embeddings": EmbeddingsRequest,
         "/v1/rerank": RerankRequest,
         "/api/embed": EmbedRequest,
@@ -70,7 +86,7 @@ def document(version: str) -> dict[str, Any]:
     schemas, components = msgspec.json.schema_components(
         [structs[path] for path in _SUMMARIES], ref_template="#/components/schemas/{name}"
     )
-    streams = {path: _stream_type(path) for path in dialects()}
+    streams = {path: _stream_type(path) for path in (*dialects(), "/v1beta/models/{model}:streamGenerateContent")}
     error = {
         "description": "an error in the shape of this API",
         "content": {"application/json": {"schema": {"type": "object"}}},
@@ -83,6 +99,7 @@ def document(version: str) -> dict[str, Any]:
         paths[path] = {
             "delete" if path == "/api/delete" else "post": {
                 "summary": summary,
+                **({"parameters": [_MODEL]} if "{model}" in path else {}),
                 "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
                 "responses": {"200": {"description": "success", "content": content}, "4XX": error, "501": error},
             }
