@@ -53,6 +53,7 @@ from untemplate.machine.program import (
     Program,
 )
 from untemplate.policy import Policy
+from untemplate.quotations import quoted_calls
 from untemplate.selection import ranked, suggested
 from untemplate_gateway import settings
 from untemplate_gateway.protocols.fields import Ignored, Open, describe, description, fields_of, nested
@@ -384,6 +385,35 @@ def with_fields(page: str) -> str:
     return with_made(page, "fields", fields_tables())
 
 
+# -- quoted calls --------------------------------------------------------------------------------------------------
+
+
+def quotations() -> str:
+    """Return the table of quoted calls: the formats that are read alike in one row."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    seen: set[Format] = set()
+    for entry in entries():
+        fmt = entry.format
+        if entry.kind != "tool":
+            continue
+        measured = None if fmt in seen else quoted_calls(fmt)
+        seen.add(fmt)
+        if measured is not None:
+            found = (measured.without_ids, measured.silent, measured.with_ids)
+            alike.setdefault((measured.provable, *(str(len(contexts)) for contexts in found)), []).append(
+                f"`{entry.name}`"
+            )
+    head = ("formats", "ids prove calls", "called without ids", "of them without a report", "called with ids")
+    order = ("yes", "partly", "no")
+    rows = sorted(alike.items(), key=lambda item: (order.index(item[0][0]), item[0][1:]))
+    return "\n".join([row(*head), row(*["---"] * len(head)), *(row(", ".join(names), *key) for key, names in rows)])
+
+
+def with_quotations(page: str) -> str:
+    """Return a page with its table of quoted calls updated."""
+    return with_made(page, "quoted calls", quotations())
+
+
 # -- grammars -----------------------------------------------------------------------------------------------------
 
 MATRIX = DOCS.parent / "tests" / "data" / "grammar_matrix.json"
@@ -595,6 +625,7 @@ def main() -> int:
         "settings.md": with_settings,
         "grammar.md": with_cells,
         "gateway.md": with_fields,
+        "injected-text.md": with_quotations,
     }
     for name, renewed in made.items():
         page = DOCS / name

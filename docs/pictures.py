@@ -281,7 +281,7 @@ def machine() -> str:
 # -- Policies -----------------------------------------------------------------------------------------------------
 
 QUESTIONS: Final = (
-    ("a marker", "spelled markers; white space", ("spelled_markers", "marker_white_space")),
+    ("a marker", "spelled; quoted; white space", ("spelled_markers", "quoted_calls", "marker_white_space")),
     ("reasoning", "it holds a call; it never closes; its field", ("drafts", "unclosed_reasoning", "reasoning_field")),
     ("the name of a call", "nobody offered this tool; a second call", ("unknown_tools", "parallel_calls")),
     ("its arguments", "not JSON; not the schema", ("malformed_arguments", "repair", "strict")),

@@ -101,6 +101,7 @@ policies  * differs from the default; --policy NAME=VALUE sets one
   parallel_calls      all          all | first | first_rest_as_content
   reasoning_field     reasoning    reasoning | reasoning_content | both | inline
   spelled_markers     format       format | text | marker
+  quoted_calls        evidence     evidence | call | content
   max_held            1048576      default 1048576
 """
 

@@ -15,6 +15,7 @@ import untemplate
 from untemplate import DeltaMessage, Format, OutputParser, Policy, Span, assemble
 from untemplate.errors import CheckpointError, TemplateError
 from untemplate.format_backend import FormatBackend
+from untemplate.formats import named
 from untemplate.machine.events import EventType, SemanticEvent
 from untemplate.messages import ChatCompletionRequest, DeltaFunctionCall, DeltaToolCall, ParsedOutput
 
@@ -252,7 +253,8 @@ class TestTokenIds:
                 return {"<mm:think>": 0, "</mm:think>": 1, "<": 2, "mm:think>": 3, "a": 4, "</": 5, "b": 6}
 
         def read(policy: Policy | None) -> tuple[str | None, str | None]:
-            parser = OutputParser.named("minimax_m3", reasoning="minimax_m3", tokenizer=Spelling(), policy=policy)
+            fmt = named("minimax_m3", reasoning="minimax_m3").extend(spelled_markers="marker")
+            parser = OutputParser.from_format(fmt, tokenizer=Spelling(), policy=policy)
             parsed = parser.parse("<mm:think>a</mm:think>b", token_ids=[2, 3, 4, 5, 3, 6])
             return parsed.reasoning_content, parsed.content
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -13,13 +14,14 @@ from .format import Format
 from .format_stream import FormatStream
 from .machine.compiler import compile_format
 from .machine.events import DeltaBuilder, EventCollector, EventReceiver
+from .machine.free_text import ALWAYS, BY_EVIDENCE, NOT_IN_FENCES
 from .machine.ids import IdFactory, make_ids
 from .machine.machine import Machine
 from .machine.program import Program
 from .machine.scanner import SpecialTokens, TokenScanner
 from .machine.start import start
 from .machine.tentative_calls import IMMEDIATELY, NEVER, RECOVER
-from .markers import markers_of
+from .markers import CallMarks, markers_of, markers_within
 from .policy import Policy
 from .requests import count_calls, get
 from .tokens import Vocabulary, size_of, vocabulary_of
@@ -28,9 +30,10 @@ from .tools import ToolSet
 if TYPE_CHECKING:
     from .vllm_api.abstract import ReasoningParser, ToolParser
 
-__all__ = ["FormatBackend", "program_of"]
+__all__ = ["FormatBackend", "program_of", "special_tokens_of"]
 
 _DRAFTS: Final = {"recover": RECOVER, "immediately": IMMEDIATELY, "never": NEVER}
+_QUOTED: Final = {"evidence": BY_EVIDENCE, "call": ALWAYS, "content": NOT_IN_FENCES}
 _NO_TOOLS: Final = ToolSet(None)
 
 
@@ -44,6 +47,22 @@ def program_of(fmt: Format, *, tools: bool = True, special: frozenset[str] = fro
 @lru_cache(maxsize=256)
 def _written(fmt: Format) -> str:
     return fmt.to_json(indent=None)
+
+
+@lru_cache(maxsize=256)
+def _spellings(fmt: Format) -> str:
+    """Return every marker of a Format, with a character between them that none has."""
+    return "\0".join(text for marker in markers_within(fmt) for text in marker.spellings)
+
+
+_LOOKS_LIKE_MARKER: Final = re.compile(r"(?=.*[<>\[\]|｜]).{3,}", re.DOTALL)
+
+
+def special_tokens_of(fmt: Format, known: Vocabulary) -> frozenset[str]:
+    """Return the special tokens of a Format, and the added tokens of a vocabulary that are a part of its markers."""
+    written = _spellings(fmt) if known.added else ""
+    added = (text for text in known.added if text in written and _LOOKS_LIKE_MARKER.match(text))
+    return frozenset(fmt.special_tokens).union(added)
 
 
 def _policy_of(fmt: Format, policy: Policy) -> Policy:
@@ -79,6 +98,7 @@ class FormatBackend(ParserBackend):
         self.tokenizer = tokenizer
         self._policy = policy = _policy_of(format, policy)
         self._own = frozenset(markers_of(format))
+        self._call_marks = CallMarks(format)
         self._needs_filters = not policy.needs_no_filter
         self._make_id = make_id
         self._stripped = special_text == "stripped"
@@ -88,7 +108,7 @@ class FormatBackend(ParserBackend):
         # A Format without calls may be one half of a parser: the other half knows what it does not.
         self._ends = unknown if format.tools or format.channels is not None else frozenset()
         self.program = program_of(format, special=self._ends)
-        ids, self.tokens = known.table(unknown.union(format.special_tokens))
+        ids, self.tokens = known.table(unknown.union(special_tokens_of(format, known)))
         self.special_ids = {text: i for text, i in ids.items() if text not in unknown}
         self._special_tokens = SpecialTokens(self.special_ids, {text: ids[text] for text in unknown})
 
@@ -134,6 +154,8 @@ class FormatBackend(ParserBackend):
             _DRAFTS[policy.drafts],
         )
         machine.shows_cut_calls = policy.shows_cut_calls
+        if policy.quoted_calls != "evidence":
+            machine.decide_quoted_calls(_QUOTED[policy.quoted_calls])
         if policy.marker_white_space == "keep":
             machine.keep_space()
         if context.spans:
@@ -156,7 +178,7 @@ class FormatBackend(ParserBackend):
             spelled = (self.format if policy.spelled_markers == "format" else policy).spelled_markers
             scanner.proves_markers = spelled == "text"
             machine.use_ids(scanner)
-        return FormatStream(machine, builder, context.collect, self._own, self.denied)
+        return FormatStream(machine, builder, context.collect, self._call_marks, self._own, self.denied)
 
     def _prompt(self, context: OutputContext) -> str:
         """Return the prompt's text without the prefill; from ids, the text after the last turn start."""

@@ -14,7 +14,7 @@ from .machine.events import DeltaBuilder
 from .machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
 from .machine.machine import Machine
 from .machine.snapshot import Snapshot, snapshot
-from .markers import foreign_marker
+from .markers import CallMarks, foreign_marker
 from .messages import (
     CallStatus,
     DeltaFunctionCall,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FormatStream"]
 
+_REPORTS_OF_TEXT: Final = frozenset({"quoted_call", "held_too_long"})
 _CALL_KINDS: Final = frozenset({NAME_TEXT, ID_TEXT, ARGUMENT_TEXT})
 _KINDS: Final[dict[int, SpanKind]] = {
     MARKUP: "markup",
@@ -53,6 +54,7 @@ class FormatStream(StreamBackend):
         machine: Machine,
         builder: DeltaBuilder,
         keep_text: bool,
+        call_marks: CallMarks | None = None,
         own_markers: frozenset[str] = frozenset(),
         denied: frozenset[str] = frozenset(),
     ) -> None:
@@ -60,6 +62,7 @@ class FormatStream(StreamBackend):
         self._sends_pieces = machine.receiver is builder and not keep_text
         """True if what passes on the short path becomes a delta at once."""
         self._denied = denied
+        self._call_marks = call_marks
         self._machine = machine
         self._builder = builder
         self._own = own_markers
@@ -204,10 +207,16 @@ class FormatStream(StreamBackend):
         if problems:
             result.diagnostics = self._diagnostics(problems)
         content = result.content
-        if content is not None and ("<" in content or "[" in content):  # markers begin so; most texts have neither
+        # Markers and objects begin so; most texts have none of these.
+        if content is not None and ("<" in content or "[" in content or "{" in content):
             foreign = foreign_marker(content, self._own)
             if foreign is not None:
                 result.diagnostics.append(self._foreign(content, *foreign))
+            if self._call_marks is not None and self._may_report_calls():
+                tools = self._machine.tools
+                like = self._call_marks.find(content, tools.names if tools.known else None)
+                if like is not None:
+                    result.diagnostics.append(self._call_like(content, *like))
         if self._machine.ledger.spans:
             result.spans = self._spans(self._machine.ledger.spans)
 
@@ -251,6 +260,27 @@ class FormatStream(StreamBackend):
             start = raw.find(marker)
         message = f"content holds {marker!r}, which {meaning}"
         return Diagnostic(code="foreign_marker", message=message, start=start, end=start + len(marker), text=marker)
+
+    def _may_report_calls(self) -> bool:
+        """True if calls are wanted, and none was made content in a way that is known or reported."""
+        machine = self._machine
+        if not machine.program.call_syntaxes or machine.has_policy_text:
+            return False
+        return all(note.code not in _REPORTS_OF_TEXT for note in machine.ledger.notes)
+
+    def _call_like(self, content: str, place: int, text: str) -> Diagnostic:
+        """Report text in the content that looks like a call."""
+        raw = "".join(self._raw or ())
+        before = content[max(place - 32, 0) : place]
+        start = raw.find(before + content[place : place + 64])
+        start = raw.find(text) if start < 0 else start + len(before)
+        return Diagnostic(
+            code="call_like_text",
+            message=DIAGNOSTICS["call_like_text"],
+            start=start,
+            end=start + len(text),
+            text=text,
+        )
 
     def _spans(self, marked: list[tuple[int, int, int]]) -> list[Span]:
         """Return the spans of the output, neighbours of one kind and call joined."""

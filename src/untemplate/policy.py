@@ -76,6 +76,11 @@ class Policy:
     """A marker that is one token in the vocabulary, but was written with several ordinary ones, is text or a
     marker; ``format``: as the Format says, which is text for most. This is known only with token ids.
     """
+    quoted_calls: Literal["evidence", "call", "content"] = "evidence"
+    """A call that the text before it shows to be quoted is content, and one in a code fence is a call; both are
+    reported. Or all are calls; or those in fences are content as well. A token id that proves the marker outweighs the
+    text.
+    """
     max_held: int = 1 << 20
     """Most characters buffered while their meaning is undecided. Beyond that a possible call becomes content, a tagged
     value a string, and reasoning stays reasoning.

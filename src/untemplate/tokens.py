@@ -252,12 +252,14 @@ class Detokenizer:
 class Vocabulary:
     """The tokens of a tokenizer (token → id), with a :class:`TokenTable` for each set of special tokens.
 
-    ``special``: the tokens that the tokenizer itself lists as special; empty if it lists none.
+    ``special``: the tokens that the tokenizer itself lists as special; empty if it lists none. ``added``: these, and
+    all others that it has in addition to those that its merges make.
     """
 
-    def __init__(self, ids: Mapping[str, int], special: Iterable[str] = ()) -> None:
+    def __init__(self, ids: Mapping[str, int], special: Iterable[str] = (), added: Iterable[str] = ()) -> None:
         self.ids = ids
         self.special = frozenset(special)
+        self.added = self.special.union(added)
         self._tables: dict[frozenset[str], tuple[dict[str, int], TokenTable]] = {}
 
     @classmethod
@@ -272,7 +274,7 @@ class Vocabulary:
         get_vocab = getattr(tokenizer, "get_vocab", None)
         if not callable(get_vocab):
             raise TypeError(f"tokenizer: {type(tokenizer).__name__} has no get_vocab()")
-        return cls(get_vocab(), _special_tokens(tokenizer))
+        return cls(get_vocab(), *_added_tokens(tokenizer))
 
     def table(self, special: Iterable[str]) -> tuple[dict[str, int], TokenTable]:
         """Return the ids of those special tokens that the vocabulary has, and the texts of all ids."""
@@ -284,14 +286,15 @@ class Vocabulary:
         return found
 
 
-def _special_tokens(tokenizer: Any) -> set[str]:
-    """Return the tokens that a tokenizer of transformers or tokenizers lists as special."""
-    found = set(map(str, getattr(tokenizer, "all_special_tokens", None) or ()))
+def _added_tokens(tokenizer: Any) -> tuple[set[str], set[str]]:
+    """Return the tokens that a tokenizer of transformers or tokenizers lists as special, and all that it has added."""
+    special = set(map(str, getattr(tokenizer, "all_special_tokens", None) or ()))
     added = getattr(tokenizer, "added_tokens_decoder", None)
     if added is None and callable(getattr(tokenizer, "get_added_tokens_decoder", None)):
         added = tokenizer.get_added_tokens_decoder()
-    found.update(str(token) for token in dict(added or {}).values() if getattr(token, "special", False))
-    return found
+    tokens = list(dict(added or {}).values())
+    special.update(str(token) for token in tokens if getattr(token, "special", False))
+    return special, set(map(str, tokens))
 
 
 _READ: WeakKeyDictionary[Any, tuple[int, Vocabulary]] = WeakKeyDictionary()

@@ -92,11 +92,10 @@ def test_an_opener_before_text_and_its_close_are_text(fmt: Format, opener: str, 
 
 
 @EVERY
-def test_a_close_proven_by_id_is_dropped(fmt: Format, opener: str, close: str) -> None:
-    if close not in fmt.special_tokens:
-        pytest.skip("the close is not a special token")
-    parsed = by_id(fmt, f"A{close} B", opener, close)
-    assert (parsed.content, codes(parsed)) == ("A B", ["stray_close"])
+def test_a_close_with_nothing_to_close_is_content_in_both_ways(fmt: Format, opener: str, close: str) -> None:
+    raw = f"A{close} B"
+    for parsed in (by_id(fmt, raw, opener, close), OutputParser.from_format(fmt).parse(raw)):
+        assert (parsed.content, codes(parsed)) == (raw, ["call_like_text"] if close.strip("`") else [])
 
 
 def test_a_section_with_text_keeps_its_text_and_its_calls() -> None:
@@ -130,7 +129,8 @@ def test_special_tokens_at_the_end_are_dropped(name: str) -> None:
 )
 def test_markers_and_quoted_special_tokens_at_the_end_are_text(raw: str) -> None:
     parser = OutputParser.named("hermes", tokenizer=Special("<pad>", "<tool_call>", "</tool_call>"))
-    assert (parser.parse(raw).content, parser.parse(raw).diagnostics) == (raw, [])
+    reports = ["call_like_text"] if "tool_call" in raw else []
+    assert (parser.parse(raw).content, codes(parser.parse(raw))) == (raw, reports)
 
 
 def test_an_id_whose_text_never_comes_authorises_nothing() -> None:
@@ -140,7 +140,7 @@ def test_an_id_whose_text_never_comes_authorises_nothing() -> None:
     for text, ids in (("", [0]), ("So", [9]), ("</tool_call>", [1]), (call, [9] * 9)):
         stream.feed(text, ids)
     stream.finish()
-    assert (stream.result().content, stream.result().tool_calls) == (f"So{call}", [])
+    assert (stream.result().content, stream.result().tool_calls) == (f"So</tool_call>{call}", [])
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 100])

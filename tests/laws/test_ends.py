@@ -73,8 +73,8 @@ def test_an_opener_at_the_end_follows_the_policy(fmt: Format, opener: str) -> No
 def test_a_part_of_an_opener_is_text(fmt: Format, opener: str) -> None:
     raw = f"Let me see.\n{opener[:-1]}"
     text, codes = text_of(fmt, raw)
-    # A part of one opener may be the marker of another format.
-    assert (text, set(codes) - {"foreign_marker"}) == (raw, set())
+    # A part of one opener may be another marker, or the marker of another format.
+    assert (text, set(codes) - {"foreign_marker", "call_like_text"}) == (raw, set())
 
 
 @OPENED
@@ -128,13 +128,14 @@ class WithPad(PieceTokenizer):
 def test_a_special_token_at_the_end_is_dropped_after_an_opener_in_prose(opener: str) -> None:
     parser = OutputParser.named("hermes", tokenizer=WithPad())
     parsed = parser.parse(f"Write {opener}first.<|fim_pad|>")
-    assert (parsed.content, [d.code for d in parsed.diagnostics]) == (f"Write {opener}first.", ["end_token"])
+    codes = ["end_token", *(["call_like_text"] if opener else [])]
+    assert (parsed.content, [d.code for d in parsed.diagnostics]) == (f"Write {opener}first.", codes)
 
 
-def test_an_opener_in_prose_before_a_call_keeps_no_stray_close_after_it() -> None:
+def test_a_close_in_prose_after_a_call_is_content() -> None:
     tokenizer = WithPad()
     parser = OutputParser.named("hermes", tokenizer=tokenizer)
     raw = 'Write <tool_call> first. <tool_call>{"name": "f", "arguments": {}}</tool_call> Done.</tool_call> Bye.'
     parsed = parser.parse(raw, token_ids=tokenizer.encode(raw))
-    assert parsed.content == "Write <tool_call> first. Done. Bye."
-    assert [(d.code, d.text) for d in parsed.diagnostics] == [("stray_close", "</tool_call>")]
+    assert parsed.content == "Write <tool_call> first. Done.</tool_call> Bye."
+    assert [(d.code, d.text) for d in parsed.diagnostics] == [("call_like_text", "<tool_call>")]

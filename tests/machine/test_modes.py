@@ -19,7 +19,7 @@ FURTHER = [
     {"format": "gpt_oss", "raw": "<|channel|>analysis<|message|>Hm.<|channel|>final<|message|>An answer."},
     {
         "format": "gpt_oss",
-        "raw": "<|channel|>final<|message|>`<|channel|>commentary to=f<|message|>{}<|call|>, no",
+        "raw": "<|channel|>final<|message|>`<|start|>assistant<|channel|>commentary to=f<|message|>{}<|call|>, no",
     },
 ]
 

@@ -190,7 +190,7 @@ class Format:
     ``("<|im_end|>", "<tool_call>")``."""
     spelled_markers: Literal["text", "marker"] = "text"
     """Meaning of a special token that was spelled with ordinary tokens, unless a policy decides. Default: ``"text"``.
-    Example: ``"marker"`` for MiniMax-M3, which spells ``<mm:think>`` although its vocabulary has it."""
+    Example: ``"marker"`` for a model that spells its markers although its vocabulary has them."""
     version: int = FORMAT_VERSION
     """Version of the Format language. Default, and only valid value: ``1``."""
 

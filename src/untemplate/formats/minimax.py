@@ -5,7 +5,8 @@
   ends with ``<think>\\n``. Values are not escaped (vllm#44060).
 * M1 writes JSON objects, one per line, in ``<tool_calls>``.
 * M3 begins every tag with ``]<]minimax[>[``, names elements after arguments and nests them. Models leave the prefix
-  out now and then. Its reasoning is in ``<mm:think>``.
+  out now and then. Its reasoning is in ``<mm:think>``. The prefix and both markers of reasoning are tokens
+  (llama.cpp#24523, MiniMax-Provider-Verifier#17).
 """
 
 from __future__ import annotations
@@ -68,7 +69,6 @@ M3_REASONING = Format(
     turn=TURN,
     reasoning=Reasoning(open=Marker("<mm:think>"), close=Marker("</mm:think>")),
     special_tokens=("[e~[", "<mm:think>", "</mm:think>"),
-    spelled_markers="marker",
 )
 
 PREFIX = "]<]minimax[>["
@@ -90,8 +90,7 @@ M3 = Format(
             call_close=Marker(f"{PREFIX}</invoke>\n", ("</invoke>",)),
         ),
     ),
-    special_tokens=("[e~[",),
-    spelled_markers="marker",
+    special_tokens=("[e~[", PREFIX),
 )
 
 ENTRIES = (

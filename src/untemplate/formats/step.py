@@ -72,7 +72,7 @@ STEP_AUDIO_2 = Format(
             call_close=Marker("</tool_call>"),
         ),
     ),
-    special_tokens=("<|EOT|>",),
+    special_tokens=("<|EOT|>", "<tool_call>", "</tool_call>"),
 )
 
 ENTRIES = (

@@ -92,6 +92,7 @@ class CallEmitter:
             raw = context.speculation.raw(context.cur)
             context.undo_speculation()
             self._leave_reasoning()
+            self._text.has_policy_text = True
             self._text.emit_trimmed(raw, context.base + context.cur.pos)
             return True
         context.mark_closed()

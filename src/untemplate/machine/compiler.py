@@ -439,6 +439,19 @@ def _compile_starts(syntax: CallSyntax, tools: Tools) -> None:
     syntax.bare_start = [[*opened, first] for opened in lists]
 
 
+def _texts(markers: tuple[Marker | None, ...]) -> list[str]:
+    return [text for marker in markers for text in _spellings(marker)]
+
+
+def _end_of_header(parts: list[str]) -> str:
+    """Return the pattern of a newline after which a header does not go on: no part of it follows, nor the beginning of
+    one that the text ends in."""
+    texts = sorted({text.strip(WS) for text in parts}, key=len, reverse=True)
+    begun = sorted({text[:size] for text in texts for size in range(len(text))}, key=len, reverse=True)
+    follows = "|".join(map(re.escape, texts))
+    return rf"\n(?![ \t\r\n]*(?:{follows}|(?:{'|'.join(map(re.escape, begun))})\Z))"
+
+
 def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: bool, ends: list[str]) -> None:
     header = HeaderSyntax()
     bare = channels.recipient is None
@@ -462,6 +475,7 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     header.recipient = _spellings(channels.recipient)
     header.constraint = _spellings(channels.constraint)
     header.opens = channels.open.spellings
+    header.role = channels.role
     header.bare = bare
     header.marks = re.compile("|".join(["<", *(re.escape(t) for t in header.literals.tags if t.strip() == t)]))
     header.namespace = channels.namespace
@@ -471,8 +485,11 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     header.names_tools = channels.call_body is None
     header.reasoning = frozenset(channels.reasoning)
     header.content = frozenset(channels.content)
-    stops = "|".join(map(re.escape, (*closes, *header.opens)))
-    header.illegal = re.compile(f"[{re.escape(_ILLEGAL_IN_NAMES.replace(chr(10), ''))}]" if bare else f"{stops}|\n")
+    if bare:
+        header.illegal = re.compile(f"[{re.escape(_ILLEGAL_IN_NAMES.replace(chr(10), ''))}]")
+    else:
+        stops = "|".join(map(re.escape, (*closes, *header.opens)))
+        header.illegal = re.compile(f"{stops}|{_end_of_header([*header.body.tags, *(_texts(parts))])}")
     header.decides = re.compile(f"{header.illegal.pattern}|{header.body.pattern.pattern}")
     program.header = header
     program.header_first = True

@@ -16,7 +16,7 @@ from .context import ReaderContext
 from .diagnostics import DiagnosticCode
 from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
 from .lexer import WS, shared_start
-from .markdown import CodeTracker
+from .markdown import IN_FENCE, IN_STRING, NO_EVIDENCE, TextBefore
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END
 from .program import (
     CALL_TEXT,
@@ -40,12 +40,34 @@ from .program import (
 from .signals import MORE, NO_MATCH
 from .tentative_calls import NEVER
 
+# When a call counts that may be a quotation.
+BY_EVIDENCE: Final = 0
+"""If the text before it is no evidence of a quotation; in a fence it counts, and is reported."""
+ALWAYS: Final = 1
+NOT_IN_FENCES: Final = 2
+"""If the text before it is no evidence, and it is not in a fence either."""
+
+# What is known of a header inside an open message.
+NO_DOUBT: Final = 0
+NEEDS_TWO_PARTS: Final = 1
+"""It ends the message if a role and another marker follow its opener; else it is text."""
+IS_TEXT: Final = 2
+
+_MOST_PIECES: Final = 1024
+_SHORT_TEXT: Final = 256
+"""Characters that may be searched for a fence before each call."""
+_LONG_PIECE: Final = 4096
+"""Characters of a piece that is not kept."""
+
 LONE_NAME: Final = re.compile(r"[\w.\-]++")
 """The name of a call without any marker."""
 _NAME: Final = re.compile(rf"[ \t\r\n]*+({LONE_NAME.pattern})")
 _NO_RULE: Final = MarkerRule(ENTER_STATE)
-_SENTENCE_ENDS: Final = frozenset(".!?。！？")
+_SENTENCE_ENDS: Final = frozenset(".!?。！？:")
+_CLOSING_SIGNS: Final = " \t\"')]*_`”’"
+"""Characters that may follow the end of a sentence."""
 _QUOTED_CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_MESSAGE})
+_DECIDED_BY_TEXT: Final = frozenset({OPEN_REASONING, OPEN_CALLS, OPEN_HEADER})
 _CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_SECTION, CLOSE_CALL, CLOSE_MESSAGE})
 
 
@@ -73,8 +95,20 @@ class FreeText:
         """After READ_CALL: where that marker ends."""
         self.last_piece: str = ""
         """The last text that was emitted."""
-        self._content_code: CodeTracker | None = None
-        """Inline code and fences of the content; None before its first backtick."""
+        self.quoted_calls: int = BY_EVIDENCE
+        """When a call that may be quoted counts: BY_EVIDENCE, ALWAYS or NOT_IN_FENCES."""
+        self.in_fence: bool = False
+        """After READ_CALL and READ_HEADER: True if the marker is inside a fence."""
+        self.header_doubt: int = NO_DOUBT
+        """After READ_HEADER: what has to be known of the header."""
+        self._ends_message: bool = False
+        """After that: True if a message is open that the header ends."""
+        self._pieces: list[str] = []
+        """The last pieces of text that were emitted, kept until a marker follows them or there are many."""
+        self._region: int = IN_CONTENT
+        """The region of these pieces."""
+        self._content_before: TextBefore | None = None
+        """The content before these pieces, as far as it matters for a marker; None if there is none."""
         self._wrapped: bool = False
         """True between the markers around content."""
         self._with_text: tuple[int, ...] = ()
@@ -83,16 +117,19 @@ class FreeText:
         """True if reasoning has been closed before."""
         self._open_quotes: int = 0
         """Number of openers that are content, and whose closers have not come: those are content, too."""
-        self._open_calls: int = 0
-        """The same of openers of calls, since the region began or a call was read."""
+        self._quotes_calls: bool = False
+        """True after an opener of calls in a string, until an opener that nothing quotes."""
+        self.has_policy_text: bool = False
+        """True if a policy has turned a call into text."""
+        self._refused: int = 0
+        """Number of openers of calls that were text because they are quoted or only spelled."""
         self._reopened: tuple[int, int] | None = None
         """Start and end of the marker that has opened reasoning again; None if it is closed."""
-        self._reasoning_code: CodeTracker | None = None
+        self._reasoning_before: TextBefore | None = None
         """The same of the reasoning."""
-        self._code_waits: bool = False
-        """True if the next text must be read for code although it has no backtick."""
-        self._spelled_opener: int = -1
-        """Where the last call opener ends that was only spelled, in characters of the output."""
+        self._text_marker: int = -1
+        """Where the last marker ends that is text because it was only spelled or is in a string, in characters of the
+        output. White space and further markers that belong to it may follow."""
 
     def enter(self, index: int) -> None:
         """Begin a region, in the state of this index."""
@@ -100,41 +137,46 @@ class FreeText:
         context.state = context.program.states[index]
         self.at_start = True
         self.after_call = False
-        self._open_calls = 0
 
     def leave_calls(self, kept: bool) -> None:
         """Go on with content after calls. ``kept``: the last one has not become text."""
         self.at_start = False
         self.fresh = False
         self.after_call = kept
-        self._open_calls = 0
 
     def begin_message(self, index: int) -> None:
         """Begin a message of its own, in the state of this index."""
         self.enter(index)
         self.fresh = True
         self.lead = ""
-        self._content_code = None
+        self._forget_text(IN_CONTENT)
         self._open_quotes = 0
 
     def begin_output(self) -> None:
         """Begin the output here: all before it was the prompt's."""
         self.context.spaces = []
         self.after_call = False
-        self._content_code = None
+        self._pieces = []
+        self._content_before = self._reasoning_before = None
         self._with_text = ()
         self._has_closed = False
         self._open_quotes = 0
-        self._open_calls = 0
         self._reopened = None
 
     def take_opener_as_text(self) -> None:
         """Take note that an opener is content, so that its closer is content, too."""
         self._open_quotes += 1
 
-    def take_calls_as_text(self) -> None:
-        """Take note that an opener of calls is content, so that its closer is content, too."""
-        self._open_calls += 1
+    def emit_opener(self, text: str, end: int, size: int) -> None:
+        """Emit text that begins with an opener of calls of this size, which is text, too."""
+        self.emit_trimmed(text[:size], end - len(text) + size)
+        before = self._text_before()
+        if before is None:  # the opener is the prompt's
+            self._begin_piece(self.context.state.region)
+            before = self._text_before()
+        if before is not None:
+            before.take_opener()
+        self.emit_trimmed(text[size:], end)
 
     def has_text_on_line(self, spaces: Sequence[str]) -> bool:
         """True if text precedes, on the same line, what follows this white space."""
@@ -145,27 +187,67 @@ class FreeText:
     @property
     def quotes(self) -> bool:
         """True if the text ends in a single backtick that opens inline code."""
-        code = self._region_code()
-        return code is not None and code.opens_code and not self.context.spaces
+        if self.context.spaces:
+            return False
+        before = self._text_before()
+        return before is not None and before.opens_code
 
     def emit_quotation(self, text: str, end: int) -> None:
         """Emit a quoted call. It is a word of the inline code around it, whatever its own text is."""
+        self._read_pieces()
+        content, reasoning = self._content_before, self._reasoning_before
         self.emit_trimmed(text, end)
-        self._make_code().open_code()
-        self._code_waits = True
+        self._content_before, self._reasoning_before = content, reasoning
+        self._pieces = ["?"]
 
-    def _region_code(self) -> CodeTracker | None:
-        return self._content_code if self.context.state.region == IN_CONTENT else self._reasoning_code
+    def pass_on(self, pieces: list[str]) -> None:
+        """Take note of text that has been emitted without being read."""
+        region = self.context.state.region
+        if self.at_start or region != self._region:
+            self._begin_piece(region)
+            self.at_start = False
+        self.last_piece = pieces[-1]
+        self._pieces += pieces
+        if len(self._pieces) > _MOST_PIECES:
+            self._read_pieces()
 
-    def _make_code(self) -> CodeTracker:
-        code = self._region_code()
-        if code is None:
-            code = CodeTracker()
-            if self.context.state.region == IN_CONTENT:
-                self._content_code = code
-            else:
-                self._reasoning_code = code
-        return code
+    def _begin_piece(self, region: int) -> None:
+        """Begin a line of text in this region."""
+        if region != self._region:
+            self._read_pieces()
+            self._region = region
+        self._pieces.append("\n")
+
+    def _read_pieces(self) -> TextBefore | None:
+        """Read the pieces that are kept. Return the text of their region."""
+        before = self._content_before if self._region == IN_CONTENT else self._reasoning_before
+        if self._pieces:
+            if before is None:
+                before = TextBefore()
+                if self._region == IN_CONTENT:
+                    self._content_before = before
+                else:
+                    self._reasoning_before = before
+            before.read("".join(self._pieces))
+            self._pieces = []
+        return before
+
+    def _text_before(self) -> TextBefore | None:
+        """Return the text of this region, up to the place that is being read; None if there is none."""
+        before = self._read_pieces()
+        region = self.context.state.region
+        if region != self._region:
+            before = self._content_before if region == IN_CONTENT else self._reasoning_before
+        return before
+
+    def _forget_text(self, region: int) -> None:
+        """Forget the text of this region: another begins."""
+        if self._region == region:
+            self._pieces = []
+        if region == IN_CONTENT:
+            self._content_before = None
+        else:
+            self._reasoning_before = None
 
     # -- in -----------------------------------------------------------------------------------------------------
 
@@ -173,7 +255,7 @@ class FreeText:
         """Return the kind of the text that is being read, if text without a possible marker, a backtick or white space
         at its end can be emitted unread; else MARKUP."""
         context = self.context
-        if self.fresh or self.after_call or self._code_waits or context.spaces or self.unknown_tokens:
+        if self.fresh or self.after_call or context.spaces or self.unknown_tokens:
             return MARKUP
         if self.at_start and not self._begins_simply():
             return MARKUP
@@ -183,7 +265,14 @@ class FreeText:
     def _begins_simply(self) -> bool:
         """True if the first text of the state means no more than that text has begun."""
         context = self.context
-        return context.state.lone_calls is None and context.program.header is None and self._region_code() is None
+        return context.state.lone_calls is None and context.program.header is None and not self._has_text()
+
+    def _has_text(self) -> bool:
+        """True if this region has had text before."""
+        region = self.context.state.region
+        if self._pieces and region == self._region:
+            return True
+        return (self._content_before if region == IN_CONTENT else self._reasoning_before) is not None
 
     def step(self, whole: bool = True) -> int:
         """Read up to the next marker, or as far as the text decides. Return the next mode, or MORE. ``whole``: the text
@@ -222,14 +311,15 @@ class FreeText:
                     end = tail
                     break
             rule = state.rules[literals.tags[found.group()]]
-            quotes = self._open_quotes + self._open_calls
-            if rule.kind == OPEN_REASONING:
-                # What the text before it is decides if it is a marker.
+            quotes = self._open_quotes + self._refused
+            if start > pos and rule.kind in _DECIDED_BY_TEXT:
+                # The text before it decides if it is a marker.
                 self.emit_trimmed(text[pos:start], base + start)
                 cur.pos = pos = start
             if self._accepts(rule, start, found.end()):
-                self.emit_trimmed(text[pos:start], base + start)
-                cur.pos = start
+                if start > pos:
+                    self.emit_trimmed(text[pos:start], base + start)
+                    cur.pos = start
                 self._keep_space(rule.before)
                 answer = self._read_marker(rule, found.end())
                 if answer != NO_MATCH:
@@ -237,7 +327,7 @@ class FreeText:
                 pos = start
                 search = found.end()
                 continue
-            quoted = self._open_quotes + self._open_calls - quotes
+            quoted = self._open_quotes + self._refused - quotes
             if not quoted and self._may_end(found.group(), start):
                 self.emit_trimmed(text[pos:start], base + start)
                 cur.pos = start
@@ -348,19 +438,26 @@ class FreeText:
         action = rule.kind
         if context.checks_ids and not context.may_be_marker(start, end):
             if action == OPEN_CALLS:
-                self._spelled_opener = context.base + end
-                self._open_calls += 1
+                self._text_marker = context.base + end
+                self._refused += 1
             return False
         if action == OPEN_CALLS:
             return self._accepts_calls(rule, start, end)
         if action == OPEN_REASONING:
             return self._accepts_reasoning(start, end)
+        if action == OPEN_HEADER:
+            self._judge_header(rule, start, end)
+            return True
         if action == CALL_TEXT:
             self._open_quotes += rule.target
             return False
         if action == CLOSE_WRAP and self._wrapped:
             return True
-        if action in _QUOTED_CLOSES and self._open_quotes and context.state.region == IN_CONTENT:
+        if (
+            action in _QUOTED_CLOSES
+            and self._open_quotes
+            and (action == CLOSE_MESSAGE or context.state.region == IN_CONTENT)
+        ):
             self._open_quotes -= 1
             return False
         if action == OPEN_WRAP:
@@ -369,14 +466,17 @@ class FreeText:
             return False
         if rule.at_start_only and not self._nothing_before(start):
             return False
+        if action in (CLOSE_SECTION, CLOSE_CALL) and self._quotes_calls and not self._right_after_call(start):
+            # Another call of the quotation may follow.
+            self._text_marker = context.base + end
         if action == CLOSE_SECTION:
             if context.speculation.section_is_text:
                 context.speculation.section_is_text = False
                 context.in_section = False
                 return False
-            return context.in_section or self._right_after_call(start) or self._is_stray_close(start, end)
+            return context.in_section or self._right_after_call(start)
         if action == CLOSE_CALL:
-            return self._right_after_call(start) or self._is_stray_close(start, end)
+            return self._right_after_call(start)
         if action == END_TOKEN:
             return False
         if action == OPEN_BARE_CALLS:
@@ -394,10 +494,8 @@ class FreeText:
         if self.at_start or context.state.region != IN_CONTENT:
             return self.at_start
         spaces = "".join(context.spaces)
-        code = self._content_code
-        if code is not None and spaces:
-            code.end_run()
-        if code is None or not (code.in_fence or code.after_backtick):
+        before = self._text_before()
+        if before is None or not (before.in_fence or (not spaces and before.after_backtick)):
             begins_line = "\n" in spaces or self.after_call
             directly = context.program.repeats and not spaces
             if begins_line or directly or context.has_id(start, end):
@@ -407,21 +505,86 @@ class FreeText:
 
     def _accepts_calls(self, rule: MarkerRule, start: int, end: int) -> bool:
         context = self.context
+        self.in_fence = False
         if rule.in_section_only and not context.in_section:
-            return False
-        if self._spelled_opener >= 0 and not context.has_id(start, end) and self._follows_spelled_opener(start):
-            # It replaces a special token, but that was only spelled.
             return False
         if rule.ambiguous and not self._begins_sentence(start):
             return False
-        return context.reasoning_calls != NEVER or context.state.region != IN_REASONING
+        if context.state.region == IN_REASONING and context.reasoning_calls == NEVER:
+            return False
+        return context.has_id(start, end) or not self._is_quoted_call(start, end)
 
-    def _follows_spelled_opener(self, start: int) -> bool:
-        """True if only white space comes between a spelled call opener and ``start``."""
+    def _judge_header(self, rule: MarkerRule, start: int, end: int) -> None:
+        """Find out what has to be known of the header at the cursor before it may end an open message."""
         context = self.context
-        cur = context.cur
-        begin = max(self._spelled_opener - context.base, cur.pos)
-        return context.ledger.frontier <= self._spelled_opener and not cur.text[begin:start].strip(WS)
+        header = context.program.header
+        assert header is not None
+        self.in_fence = False
+        self.header_doubt = NO_DOUBT
+        self._ends_message = not (self.at_start or header.closes.empty)
+        if context.has_id(start, end):
+            return
+        if self._is_quoted_call(start, end):
+            self.header_doubt = IS_TEXT
+        elif self._ends_message and not self._begins_line_or_sentence():
+            self.header_doubt = IS_TEXT if rule.in_header else NEEDS_TWO_PARTS
+
+    def _begins_line_or_sentence(self) -> bool:
+        """True if a line begins at the cursor, or the end of a sentence is before it."""
+        if self.after_call or any("\n" in spaces for spaces in self.context.spaces):
+            return True
+        return self.last_piece.rstrip(_CLOSING_SIGNS)[-1:] in _SENTENCE_ENDS
+
+    def _is_quoted_call(self, start: int, end: int) -> bool:
+        """True if the text before the opener of calls at ``start`` makes it text. So does a marker before it that is
+        text, if both belong together."""
+        context = self.context
+        if self._follows_text_marker(start):
+            self._refused += 1
+            self._text_marker = context.base + end
+            return True
+        if context.state.region != IN_CONTENT and context.program.header is None:
+            return False
+        evidence = self._evidence()
+        if evidence == NO_EVIDENCE:
+            self._quotes_calls = False
+            return False
+        if evidence == IN_FENCE and self.quoted_calls != NOT_IN_FENCES:
+            self.in_fence = True
+            return False
+        context.report("quoted_call", start, end)
+        self._refused += 1
+        self._quotes_calls = evidence == IN_STRING
+        if self._quotes_calls:
+            self._text_marker = context.base + end
+        return True
+
+    def _evidence(self) -> int:
+        """Return what the content so far says about a marker that follows it."""
+        if self.quoted_calls == ALWAYS:
+            return NO_EVIDENCE
+        spaces = "\n" if self.at_start or self.after_call else "".join(self.context.spaces)
+        if "\n" in spaces and self._content_before is None and self._region == IN_CONTENT and not self._has_fence():
+            return NO_EVIDENCE
+        before = self._text_before()
+        return NO_EVIDENCE if before is None else before.evidence(spaces)
+
+    def _has_fence(self) -> bool:
+        """True if the pieces of text may hold a fence, which lines do not end."""
+        pieces = self._pieces
+        if len(pieces) > 1:
+            pieces = self._pieces = ["".join(pieces)]
+        if not pieces:
+            return False
+        return len(pieces[0]) > _SHORT_TEXT or "`" in pieces[0] or "~" in pieces[0]
+
+    def _follows_text_marker(self, start: int) -> bool:
+        """True if only white space comes between a marker that is text and ``start``."""
+        context = self.context
+        if self._text_marker < 0 or context.ledger.frontier > self._text_marker:
+            return False
+        begin = max(self._text_marker - context.base, context.cur.pos)
+        return not context.cur.text[begin:start].strip(WS)
 
     def _begins_sentence(self, start: int) -> bool:
         """True if an opener that is a word may begin a call at ``start``: where content begins or, if the tools are
@@ -432,15 +595,8 @@ class FreeText:
         if not text and (self.at_start or self.fresh or self.after_call):
             return self.at_start or self.after_call or self.context.tools.known
         end = (text or self.last_piece)[-1:]
-        begins = "\n" in before[len(text) :] or (end in _SENTENCE_ENDS and len(text) < len(before))
+        begins = "\n" in before[len(text) :] or (end in _SENTENCE_ENDS and end != ":" and len(text) < len(before))
         return begins and self.context.tools.known
-
-    def _is_stray_close(self, start: int, end: int) -> bool:
-        """True if a token id proves a closer of calls that has nothing to close."""
-        if self._open_calls:
-            self._open_calls -= 1
-            return False
-        return self.context.has_id(start, end)
 
     def _is_cut_close(self, text: str) -> bool:
         """True if this text after a call, with which the output ends, begins a closer of calls."""
@@ -476,7 +632,7 @@ class FreeText:
                 context.receiver.reasoning_start()
             self.enter(context.program.reasoning)
             self.fresh = True
-            self._reasoning_code = None
+            self._forget_text(IN_REASONING)
         elif action == CLOSE_REASONING:
             self._close_reasoning(end)
         elif action in (OPEN_WRAP, CLOSE_WRAP):
@@ -502,6 +658,10 @@ class FreeText:
             return READ_HEADER_START
         elif action == OPEN_HEADER:
             context.speculate(end - cur.pos)
+            if self._ends_message:
+                context.report("unclosed_message", cur.pos, end)
+            if self.in_fence:
+                context.report("fenced_call", cur.pos, end)
             if not rule.in_header:
                 cur.pos = end
             return READ_HEADER
@@ -631,8 +791,14 @@ class FreeText:
         """Emit text of the state unchanged."""
         context = self.context
         region = context.state.region
-        if self.at_start or self._code_waits or "`" in text:
-            self._take_note(text, region)
+        if self.at_start or self.after_call or region != self._region:
+            self._begin_piece(region)
+            if self.at_start:
+                self._begin_text(region)
+        pieces = self._pieces
+        pieces.append(text)
+        if len(pieces) > _MOST_PIECES or len(text) > _LONG_PIECE:
+            self._read_pieces()
         if region == IN_CONTENT:
             context.receiver.content(text)
             context.ledger.mark(CONTENT_TEXT, end)
@@ -642,28 +808,15 @@ class FreeText:
         else:
             events = context.config_events
             context.ledger.mark(DROPPED if events is None else events.chunk(region, text, end - len(text)), end)
+        self.at_start = False
         self.after_call = False
         self.last_piece = text
-
-    def _take_note(self, text: str, region: int) -> None:
-        """Take note of text that begins a region, or matters for what is code."""
-        if region in (IN_CONTENT, IN_REASONING):
-            code = self._make_code() if "`" in text else self._region_code()
-            if code is not None:
-                code.read(text, self.at_start or (self.after_call and region == IN_CONTENT))
-                content, reasoning = self._content_code, self._reasoning_code
-                self._code_waits = (content is not None and content.waits) or (
-                    reasoning is not None and reasoning.waits
-                )
-            if self.at_start:
-                self._begin_text(region)
-        self.at_start = False
 
     def _begin_text(self, region: int) -> None:
         """Begin the text of a message, joined to an earlier message of the same kind."""
         receiver = self.context.receiver
         header = self.context.program.header
-        if header is None:
+        if header is None or region not in (IN_CONTENT, IN_REASONING):
             return
         if region in self._with_text:
             if header.join and region == IN_CONTENT:

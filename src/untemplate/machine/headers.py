@@ -10,7 +10,7 @@ from typing import final
 from . import tags
 from .calls import CallReader
 from .context import ReaderContext
-from .free_text import FreeText
+from .free_text import IS_TEXT, NEEDS_TWO_PARTS, NO_DOUBT, FreeText
 from .ledger import MARKUP, NAME_TEXT
 from .lexer import SPACES, WS
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT
@@ -50,6 +50,7 @@ class HeaderReader:
                 context.mark(MARKUP, end)
                 return READ_HEADER_START
             context.speculate(end - cur.pos)
+            self._text.header_doubt = NO_DOUBT
             if tag == tags.HEADER_OPEN:
                 cur.pos = end
             elif tag == tags.HEADER_BODY:
@@ -57,6 +58,7 @@ class HeaderReader:
             return READ_HEADER
         if header.bare and self._text.at_start and not self._text.after_call:
             context.speculate(1)
+            self._text.header_doubt = NO_DOUBT
             return READ_HEADER
         context.state = context.program.states[context.program.content]
         return READ_TEXT
@@ -79,7 +81,7 @@ class HeaderReader:
             return READ_HEADER
         if illegal is not None or len(piece) > MAX_NAME:
             cur.pos += 0 if illegal is None else illegal.start()
-            self.goes_on_in_content = illegal is not None and not header.bare
+            self.goes_on_in_content = illegal is not None and not header.bare and self._text.header_doubt == NO_DOUBT
             return NO_MATCH
         if found is None:
             cur.goes_on = header.goes_on
@@ -89,9 +91,16 @@ class HeaderReader:
     def _message(self, header: HeaderSyntax, piece: str, body: int, end: int) -> int:
         """Begin the message of a complete header: a call if it has a recipient or the marker after it is one of a
         call, else reasoning or content."""
-        recipient, at, channel = header.parts(piece)
         context = self.context
         cur = context.cur
+        doubt = self._text.header_doubt
+        if doubt == IS_TEXT or (doubt == NEEDS_TWO_PARTS and not piece.lstrip(WS).startswith(header.role)):
+            self._text.take_opener_as_text()
+            cur.pos = end
+            context.speculation.take_as_opener(cur)
+            self.goes_on_in_content = False
+            return NO_MATCH
+        recipient, at, channel = header.parts(piece)
         kind = header.body.tags[cur.text[body:end]]
         name = recipient.removeprefix(header.namespace) if header.names_tools and kind == IN_CONTENT else ""
         program = context.program

@@ -58,7 +58,7 @@ from .call_emitter import CallEmitter
 from .calls import CallReader
 from .context import ReaderContext
 from .events import EventReceiver
-from .free_text import FreeText
+from .free_text import IS_TEXT, FreeText
 from .headers import HeaderReader
 from .ids import IdFactory
 from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
@@ -162,13 +162,9 @@ class Machine(ReaderContext):
             ledger.frontier = end
         else:
             ledger.mark(path.kind, end)
+        texts = path.take() if self.scanner is None else path.settle()
         if path.kind != ARGUMENT_TEXT:
-            self._text.at_start = False
-            self._text.last_piece = path.texts[-1]
-        if self.scanner is None:
-            path.clear()
-        else:
-            path.settled = path.size
+            self._text.pass_on(texts)
 
     def read(self, text: str, ids: Sequence[int] = (), places: Sequence[int] | None = None) -> str:
         """Take a delta that does not pass.
@@ -195,6 +191,7 @@ class Machine(ReaderContext):
                 path.ids.extend(ids)
             path.size += len(text)
             path.settled = path.size
+            path.settled_texts = len(path.texts)
             if path.size >= MOST_UNCOUNTED or len(path.texts) >= MOST_UNCOUNTED:
                 self._count(scanner)
         elif ids and not scanner.active:
@@ -278,6 +275,10 @@ class Machine(ReaderContext):
         """Take no short path for the next delta."""
         self.path.kind = MARKUP
         self.cur.goes_on = None
+
+    def decide_quoted_calls(self, when: int) -> None:
+        """Let calls count that may be quotations: BY_EVIDENCE, ALWAYS or NOT_IN_FENCES."""
+        self._text.quoted_calls = when
 
     def keep_space(self) -> None:
         """Take white space that touches a marker for text, unless the Format writes it there."""
@@ -402,6 +403,11 @@ class Machine(ReaderContext):
         text.begin_output()
 
     @property
+    def has_policy_text(self) -> bool:
+        """True if a policy has turned a call into text."""
+        return self._text.has_policy_text
+
+    @property
     def in_reasoning(self) -> bool:
         return self.state.region == IN_REASONING
 
@@ -518,8 +524,13 @@ class Machine(ReaderContext):
     def _drops_cut(self) -> bool:
         """True if the speculation begins with an opener and is not to be shown."""
         if self.shows_cut_calls:
+            self._text.has_policy_text = True
             return False
         header = self.program.header
+        if header is not None and self._mode == READ_HEADER:
+            raw = self.speculation.raw(self.cur)
+            if self._text.header_doubt == IS_TEXT or header.is_sentence(raw):
+                return False
         if header is not None and not self.speculation.opener:
             return not header.bare
         if header is not None:
@@ -566,8 +577,7 @@ class Machine(ReaderContext):
         cur.final = False  # the text that is read again ends where it ended before
         tentative = self.tentative
         had_calls = len(self.calls) > speculation.calls
-        if self._mode == READ_EMPTY_CALLS or (self._mode == READ_CALL and self._call_reader().has_marker):
-            self._text.take_calls_as_text()
+        is_opener = self._mode == READ_EMPTY_CALLS or (self._mode == READ_CALL and self._call_reader().has_marker)
         self.undo_speculation()
         self.state = speculation.origin
         self._mode = READ_TEXT
@@ -575,7 +585,7 @@ class Machine(ReaderContext):
             # Reasoning was closed after the call, and the output went on.
             before = raw[: tentative.close_start]
             rest = raw[tentative.close_start :]
-            self._text.emit_trimmed(before, self.base + cur.pos - len(rest))
+            self._text.emit_opener(before, self.base + cur.pos - len(rest), speculation.opener)
             cur.text = rest + cur.text[cur.pos :]
             self.base += cur.pos - len(rest)
             cur.pos = 0
@@ -592,6 +602,8 @@ class Machine(ReaderContext):
             cur.pos -= len(raw) - size
         if had_calls and tentative is not None and tentative.quoted and not tentative.alone:
             self._text.emit_quotation(raw, start + size)
+        elif is_opener:
+            self._text.emit_opener(raw[:size], start + size, min(speculation.opener, size))
         else:
             self._text.emit_trimmed(raw[:size], start + size)
 
@@ -615,6 +627,8 @@ class Machine(ReaderContext):
         """Begin to read calls, whose opener in free text ends at ``end``. (A header enters its call by itself.)"""
         cur = self.cur
         self.speculate(end - cur.pos)
+        if self._text.in_fence:
+            self.report("fenced_call", cur.pos, end)
         if self.tentative is None:
             if self.state.region == IN_REASONING and self.reasoning_calls == RECOVER:
                 self.begin_tentative_calls(False)
@@ -732,16 +746,18 @@ class Machine(ReaderContext):
             if not self.shows_cut_calls:
                 self._report_cut(False, self.base + cur.pos - len(rest))
             elif rest.strip(WS):
+                self._text.has_policy_text = True
                 self._text.emit(rest, self.base + cur.pos)
         return False
 
     def _accept_tentative_calls(self, tentative: TentativeCalls) -> bool:
         """Emit tentative calls, as far as the call policy keeps them. False if it turns them into text, or if a call
-        is not whole that has no marker or is to be shown."""
-        if (tentative.alone or self.shows_cut_calls) and not self.calls[-1].whole:
+        is not whole that has no marker, follows a backtick or is to be shown."""
+        if (tentative.quoted or self.shows_cut_calls) and not self.calls[-1].whole:
             return False
         kept = tentative.decide(self.call_policy, self.calls, self.ledger)
         if kept is None:
+            self._text.has_policy_text = True
             return False
         self.calls = kept
         self.speculation.end()

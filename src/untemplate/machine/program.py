@@ -92,8 +92,8 @@ class TextState:
         """True if white space that touches a marker belongs to the marker."""
         self.goes_on: GoesOn = self.literals.goes_on_after_spaces if trims else self.literals.goes_on
         """The test for text that decides nothing."""
-        self.heads: tuple[str, ...] = tuple(sorted({text[0] for text in rules} - {"`"}))
-        """First characters of the literals. Text without any of them and without inline code can be emitted at once."""
+        self.heads: tuple[str, ...] = tuple(sorted({text[0] for text in rules}))
+        """First characters of the literals. Text without any of them can be emitted at once."""
 
 
 @final
@@ -117,6 +117,8 @@ class HeaderSyntax:
         self.recipient: tuple[str, ...] = ()
         self.constraint: tuple[str, ...] = ()
         self.opens: tuple[str, ...] = ()
+        self.role: str = ""
+        """The word after an opener."""
         self.closes: Literals = Literals({})
         """Markers after a message."""
         self.bare: bool = False
@@ -137,12 +139,24 @@ class HeaderSyntax:
         """True if the header goes on in this text."""
         return self.decides.search(kept + text) is None
 
+    def is_sentence(self, text: str) -> bool:
+        """True if too many words follow the last marker of this text."""
+        if self.bare:
+            return False
+        ends = [
+            text.rfind(marker.strip(WS)) + len(marker.strip(WS))
+            for marker in self.literals.tags
+            if marker.strip(WS) in text
+        ]
+        return len(text[max(ends, default=0) :].split()) > _MOST_WORDS
+
     def parts(self, text: str) -> tuple[str, int, str]:
         """Return (recipient, its place, channel) of a header. What it does not have is empty."""
         if self.bare:
             word = text.strip(WS)
             at = len(text) - len(text.lstrip(WS))
             return ("", at, word) if word in self.content or word in self.reasoning or not word else (word, at, "")
+        text = _BREAK.sub(" ", text)
         recipient, at = _word_after(self.recipient, text, self.marks)
         if not self.channel and (recipient in self.content or recipient in self.reasoning):
             return "", 0, recipient
@@ -153,6 +167,9 @@ class HeaderSyntax:
 _PEOPLE: Final = ("assistant", "user", "all")
 """Recipients that are not tools."""
 _WORD: Final = re.compile(r"[ \t]*([^ \t\r\n]*)")
+_BREAK: Final = re.compile(r"[\t\r\n]")
+_MOST_WORDS: Final = 2
+"""Words after the last marker of a header: its value, and the type of the text (``commentary json``)."""
 
 
 def _word_after(markers: tuple[str, ...], text: str, marks: re.Pattern[str]) -> tuple[str, int]:

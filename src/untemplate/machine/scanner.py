@@ -93,10 +93,13 @@ class SpecialTokens:
         self.pattern: re.Pattern[str] = re.compile("|".join(map(re.escape, longest_first)) or _NOTHING)
 
     def places_in(self, literal: str) -> tuple[int, ...]:
-        """Return where special tokens begin in a literal of the Format."""
+        """Return where special tokens begin in a literal of the Format. One that begins with a special token is proven
+        by that: its tail may be tokenised in another way."""
         found = self.places.get(literal)
         if found is None:
             found = tuple([match.start() for match in self.pattern.finditer(literal)])
+            if found and not literal[: found[0]].strip():
+                found = found[:1]
             if len(self.places) >= _MOST_LITERALS:
                 self.places.clear()
             self.places[literal] = found
@@ -318,7 +321,7 @@ class TokenScanner:
             self._many = _FEW + 2 * len(self.authorised)
 
     def covers(self, literal: str, start: int) -> bool:
-        """True if every special token in the literal at ``start`` has a token id."""
+        """True if a token id proves the literal at ``start``: the special token that it begins with, or all in it."""
         places = self._places.get(literal)
         if places is None:
             places = self._tokens.places_in(literal)

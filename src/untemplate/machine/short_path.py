@@ -46,6 +46,8 @@ class ShortPath:
         """Characters of these deltas."""
         self.settled: int = 0
         """Characters of them that the machine has accounted for, or read."""
+        self.settled_texts: int = 0
+        """Number of deltas that these are in."""
 
     def passes(self, text: str, ids: Sequence[int]) -> str:
         """Take a delta if it may pass. Return what is to be emitted for it as text of this kind; "" if it must be
@@ -62,7 +64,7 @@ class ShortPath:
                 return ""
         else:
             state = self.state
-            if "`" in text or (state.trims and text[-1] in WS) or self.size >= MOST_UNCOUNTED:
+            if (state.trims and text[-1] in WS) or self.size >= MOST_UNCOUNTED:
                 return ""
             for head in state.heads:
                 if head in text:
@@ -74,9 +76,27 @@ class ShortPath:
             self.ids.extend(ids)
         return piece
 
+    def settle(self) -> list[str]:
+        """Take note that all deltas are accounted for. Return those that were not."""
+        texts = self.texts[self.settled_texts :]
+        self.settled = self.size
+        self.settled_texts = len(self.texts)
+        return texts
+
+    def take(self) -> list[str]:
+        """Forget all deltas, which are accounted for. Return them."""
+        texts = self.texts
+        self.texts = []
+        self.ids.clear()
+        self.size = 0
+        self.settled = 0
+        self.settled_texts = 0
+        return texts
+
     def clear(self) -> None:
         """Forget the deltas that are counted."""
         self.texts.clear()
         self.ids.clear()
         self.size = 0
         self.settled = 0
+        self.settled_texts = 0

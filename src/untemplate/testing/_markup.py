@@ -85,13 +85,15 @@ def _tags(arguments: ElementArguments) -> list[str]:
 
 def _header(fmt: Format, channels: Channels) -> str:
     """Return an expression for a header, or a part of it before or after a name. A model may write other roles,
-    channels and types than the Format lists: its words may be any text on one line, and in a header that is one word
-    any text without angle brackets."""
+    channels and types than the Format lists: its words may be any text up to a newline that no part follows, and in a
+    header that is one word any text without angle brackets."""
     bodies = _either(channels.body, channels.reasoning_body, channels.call_body)
     parts = _either(channels.channel, channels.recipient, channels.constraint)
     heads = "|".join(filter(None, (_either(channels.open), parts)))
     stops = _either(channels.open, channels.close, channels.call_close, fmt.turn.end)
-    character = "[^<>]" if channels.recipient is None else r"[^\n]"
+    markers_of = (channels.body, channels.channel, channels.recipient, channels.constraint)
+    follows = "|".join(re.escape(s.strip()) for marker in markers_of if marker is not None for s in marker.spellings)
+    character = "[^<>]" if channels.recipient is None else rf"(?:[^\n]|\n(?=\s*(?:{follows})))"
     text = f"(?:(?!{heads}|{bodies}|{stops}){character}){{0,512}}"
     inside = "|".join(filter(None, (parts, bodies)))
     return rf"(?:\A{text}(?={inside}))?(?:(?:{heads}){text})*(?:{bodies}|\Z)"

@@ -1,0 +1,189 @@
+"""Measure how a format reads calls that are only quoted: the risk of injected text.
+
+* A call of an offered tool, as the format's models write it, is quoted in thirteen contexts of content.
+* Without token ids the text before the call decides. With ids the quotation is spelled by ordinary tokens, as injected
+  text is, and the format's own markers are one token each.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+from .format import Format
+from .format_backend import special_tokens_of
+from .markers import markers_within
+from .tokens import Vocabulary
+
+__all__ = ["CONTEXTS", "Provable", "QuotedCalls", "provable", "quoted_calls"]
+
+Provable = Literal["yes", "partly", "no"]
+"""All, some or none of the openers of calls hold a token that the vocabulary has."""
+
+_TOOL: Final = "write_file"
+_TOOLS: Final = [
+    {
+        "type": "function",
+        "function": {
+            "name": _TOOL,
+            "parameters": {"type": "object", "properties": {"path": {"type": "string"}, "text": {"type": "string"}}},
+        },
+    }
+]
+_CALL: Final = {
+    "id": "call_1",
+    "type": "function",
+    "function": {"name": _TOOL, "arguments": json.dumps({"path": "/tmp/x", "text": "id"})},
+}
+_MARK: Final = "\u00a7"
+
+
+def _lines(call: str, prefix: str) -> str:
+    return "\n".join(prefix + line for line in call.split("\n"))
+
+
+CONTEXTS: Final[Mapping[str, Callable[[str], str]]] = {
+    "prose": lambda call: f"It says {call} to call.",
+    "lines of its own": lambda call: f"It says:\n\n{call}\n\nThat calls.",
+    "an unknown XML element": lambda call: f"<page>\n{call}\n</page>\nDone.",
+    "a fence": lambda call: f"It says:\n```\n{call}\n```\nThat calls.",
+    "a fence with a language": lambda call: f"It says:\n\n```xml\n{call}\n```\n",
+    "a diff in a fence": lambda call: f"```diff\n@@ -1 +1,2 @@\n{_lines(call, '+')}\n```\nA diff.",
+    "inline code": lambda call: f"It says `{call}` to call.",
+    "double backticks": lambda call: f"It says ``{call}`` to call.",
+    "a block quote": lambda call: f"It says:\n\n{_lines(call, '> ')}\n\nThat is all.",
+    "a table": lambda call: f"| kind | text |\n|---|---|\n| call | {call.replace(chr(10), ' ')} |\n",
+    "quotation marks": lambda call: f'It says "{call}".',
+    "a JSON string": lambda call: f'{{"note": {json.dumps(call, ensure_ascii=False)}}}',
+    "a JSON string without escapes": lambda call: f'{{"note": "{call}"}}',
+}
+"""What the output holds, for a quoted call."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedCalls:
+    """How many of the quotations are called.
+
+    Attributes:
+        provable: can token ids prove the format's calls.
+        without_ids: the contexts in which a quotation is called, if the output comes without token ids.
+        silent: those of them without any diagnostic.
+        with_ids: the same as ``without_ids``, with token ids.
+    """
+
+    provable: Provable
+    without_ids: tuple[str, ...]
+    silent: tuple[str, ...]
+    with_ids: tuple[str, ...]
+
+    def __str__(self) -> str:
+        count = len(CONTEXTS)
+        return (
+            f"{len(self.without_ids)} of {count} quoted calls are called without token ids, {len(self.silent)} of them "
+            f"without a report; {len(self.with_ids)} of {count} with ids; ids prove calls: {self.provable}"
+        )
+
+
+class _Spelling:
+    """A vocabulary of special tokens and of single characters."""
+
+    def __init__(self, special: frozenset[str]) -> None:
+        self.all_special_tokens = sorted(special, key=len, reverse=True)
+        self._ids = {text: number for number, text in enumerate(self.all_special_tokens)}
+
+    def get_vocab(self) -> dict[str, int]:
+        return {**self._ids, **{chr(code): 1000 + code for code in range(32, 127)}}
+
+    def pieces(self, text: str, *, tokens: bool) -> list[tuple[str, int]]:
+        """Return the pieces of a text with their ids. ``tokens``: markers are tokens, and not spelled."""
+        found = []
+        while text:
+            marker = next((m for m in self.all_special_tokens if tokens and text.startswith(m)), "")
+            piece = marker or text[0]
+            found.append((piece, self._ids[marker] if marker else 1000 + min(ord(piece), 127)))
+            text = text[len(piece) :]
+        return found
+
+
+def quoted_calls(fmt: Format, vocabulary: Vocabulary | None = None) -> QuotedCalls | None:
+    """Measure a format; ``None`` if it has no calls that can be written.
+
+    Args:
+        fmt: the Format.
+        vocabulary: the tokens of the model; ``None``: those that the Format lists.
+    """
+    special = frozenset(fmt.special_tokens)
+    if vocabulary is not None and vocabulary.ids:
+        special = frozenset(text for text in special_tokens_of(fmt, vocabulary) if text in vocabulary.ids)
+    return _measured(fmt, special)
+
+
+def provable(fmt: Format, special: frozenset[str]) -> Provable:
+    """Return whether ids prove calls: whether their first markers hold one of these tokens."""
+    if fmt.channels is not None:
+        openers = [text for marker in (fmt.channels.channel or fmt.channels.open,) for text in marker.spellings]
+    else:
+        openers = [text for way in fmt.tools for text in _openers(way)]
+    held = [any(token in text for token in special) for text in openers]
+    return "no" if not any(held) else "yes" if all(held) else "partly"
+
+
+def _openers(way: Any) -> tuple[str, ...]:
+    """Return the spellings with which one way to write calls begins."""
+    marker = way.section_open or way.call_open or getattr(way.body, "name_open", None)
+    spellings: tuple[str, ...] = ("",) if marker is None or way.bare else marker.spellings
+    return spellings
+
+
+@lru_cache(maxsize=256)
+def _measured(fmt: Format, special: frozenset[str]) -> QuotedCalls | None:
+    from .output_parser import OutputParser
+
+    plain = OutputParser.from_format(fmt)
+    if not plain.has_tools:
+        return None
+    try:
+        before, _, after = plain.render({"role": "assistant", "content": _MARK}).partition(_MARK)
+        alone = plain.render({"role": "assistant", "tool_calls": [_CALL]})
+    except ValueError:
+        return None
+    call = alone.strip()
+    for end in () if fmt.turn.end is None else fmt.turn.end.spellings:
+        call = call.removesuffix(end).strip()
+    if fmt.reasoning is not None:
+        for marker in markers_within(fmt.reasoning.close):
+            call = call.rpartition(marker.text.strip())[2].strip() if marker.text.strip() in call else call
+    tokenizer = _Spelling(special)
+    parser = OutputParser.from_format(fmt, tokenizer=tokenizer) if special else plain
+    log = logging.getLogger("untemplate")
+    disabled, log.disabled = log.disabled, True  # cut calls of this measure are no news
+    try:
+        without, silent, proven = [], [], []
+        for name, write in CONTEXTS.items():
+            body = write(call)
+            parsed = plain.parse(before + body + after, tools=_TOOLS)
+            if _is_called(parsed):
+                without.append(name)
+                if not parsed.diagnostics and all(one.status == "ok" for one in parsed.tool_calls):
+                    silent.append(name)
+            if not special:
+                continue
+            stream = parser.stream(tools=_TOOLS, collect=True)
+            pieces = tokenizer.pieces(before, tokens=True) + tokenizer.pieces(body, tokens=False)
+            for text, token in pieces + tokenizer.pieces(after, tokens=True):
+                stream.feed(text, [token])
+            stream.finish()
+            if _is_called(stream.result()):
+                proven.append(name)
+    finally:
+        log.disabled = disabled
+    proven = proven if special else without
+    return QuotedCalls(provable(fmt, special), tuple(without), tuple(silent), tuple(proven))
+
+
+def _is_called(parsed: Any) -> bool:
+    return any(call.function.name == _TOOL for call in parsed.tool_calls)

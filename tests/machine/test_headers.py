@@ -1,0 +1,70 @@
+"""Headers of messages: white space in them, and what ends an open message."""
+
+from __future__ import annotations
+
+import pytest
+
+from untemplate import OutputParser
+from untemplate.testing import check
+
+CALL = '<|channel|>commentary to=functions.f<|message|>{"a": 1}<|call|>'
+ANSWER = "<|end|><|start|>assistant<|channel|>final<|message|>No."
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '<|channel|>commentary to=functions.f <|constrain|>json\n<|message|>{"a": 1}<|call|>',
+        '<|channel|>commentary to=functions.f\n<|constrain|>json\n<|message|>{"a": 1}<|call|>',
+        '<|channel|>commentary\nto=functions.f\n<|message|>{"a": 1}<|call|>',
+        '<|start|>assistant\n<|channel|>commentary to=functions.f<|message|>{"a": 1}<|call|>',
+    ],
+)
+def test_white_space_in_a_header(raw: str) -> None:
+    check("gpt-oss", raw, {"tool_calls": [("f", '{"a": 1}')]}, exhaustive=True, roundtrip=False)
+
+
+@pytest.mark.parametrize(
+    "raw", ["<|channel|>final\nHello there.\nYou.", "<|channel|>final Hello there, you", "<|channel|>final\n\n- one"]
+)
+def test_a_header_that_is_none_is_content(raw: str) -> None:
+    expected = {"content": raw, "diagnostics": ["call_like_text"]}
+    check("gpt-oss", raw, expected, exhaustive=True, roundtrip=False)
+
+
+def test_a_cut_header_is_dropped() -> None:
+    parsed = OutputParser.named("gpt-oss").parse("<|channel|>final Hel")
+    assert (parsed.content, [d.code for d in parsed.diagnostics]) == (None, ["incomplete_header"])
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "Need to search<|start|>assistant",
+        "Need to search.",
+        "Need to search. ",
+        "Need to search:\n",
+        'It says "go."<|start|>assistant',
+    ],
+)
+def test_a_header_ends_an_open_message(before: str) -> None:
+    raw = f"<|channel|>analysis<|message|>{before}{CALL}"
+    thoughts = before.removesuffix("<|start|>assistant").strip()
+    expected = {"reasoning": thoughts, "tool_calls": [("f", '{"a": 1}')], "diagnostics": ["unclosed_message"]}
+    check("gpt-oss", raw, expected, exhaustive=True, roundtrip=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        (f"The page says {CALL} which calls.", []),
+        (f'The page says "<|start|>assistant{CALL}" to me.', ["quoted_call"]),
+        (f"It says:\n> <|start|>assistant{CALL}\nSo no.", ["quoted_call"]),
+        (f"| call | {CALL} |\nSo no.", ["quoted_call"]),
+        ("The marker <|channel|> begins a channel.", []),
+    ],
+)
+def test_a_header_in_the_middle_of_a_sentence_is_text(text: str, codes: list[str]) -> None:
+    raw = f"<|channel|>analysis<|message|>{text}{ANSWER}"
+    expected = {"reasoning": text, "content": "No.", "diagnostics": codes}
+    check("gpt-oss", raw, expected, exhaustive=True, roundtrip=False)
