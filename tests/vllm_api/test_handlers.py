@@ -140,6 +140,18 @@ async def handler(parser: OutputParser, request: Any, engine: Any) -> Any:
         previous_token_ids = current_token_ids
 
 
+async def finishing_handler(parser: OutputParser, request: Any, engine: Any) -> Any:
+    """The same handler with one line more: what the parser still holds is part of the last chunk but one."""
+    reason = None
+    async for chunk in handler(parser, request, engine):
+        reason = chunk["finish_reason"] or reason
+        yield {**chunk, "finish_reason": None}
+    rest = parser.finish_streaming(reason)
+    if rest is not None:
+        yield {"delta": rest.model_dump(exclude_none=True), "finish_reason": None}
+    yield {"delta": {}, "finish_reason": reason}
+
+
 async def collected(chunks: Any) -> tuple[dict[str, Any], str | None]:
     texts = {"reasoning_content": "", "content": ""}
     calls: list[list[str]] = []
@@ -149,7 +161,7 @@ async def collected(chunks: Any) -> tuple[dict[str, Any], str | None]:
             texts[field] += chunk["delta"].get(field, "")
         for call in chunk["delta"].get("tool_calls", ()):
             function = call["function"]
-            if function["name"] is not None:
+            if function.get("name") is not None:
                 calls.append([function["name"], ""])
             calls[-1][1] += function["arguments"] or ""
         reason = chunk["finish_reason"]
@@ -171,6 +183,17 @@ def test_streamed(name: str, size: int) -> None:
     assert reason == ("tool_calls" if "calls" in expected and name != CUT else "stop")
     rest = parser.finish_streaming()
     assert (rest is None) == (name not in UNFINISHED or found == expected)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_streamed_to_its_end(name: str, size: int) -> None:
+    names, output, expected = OUTPUTS[name]
+    parser = OutputParser(None, *names)
+    request = make_parser_request("m", [], TOOLS)
+    found, reason = asyncio.run(collected(finishing_handler(parser, request, generate(output, size))))
+    assert found == expected
+    assert reason == ("tool_calls" if "calls" in expected and name != CUT else "stop")
 
 
 def test_halves_belong_to_their_parser() -> None:

@@ -36,8 +36,7 @@ NEWER = {
     "ParserEngine": "always_adjust_request find_reasoning_end reasoning_end_token_ids skip_reasoning_parsing "
     "tool_strict_level",
     "StreamingParserEngine": "reasoning_token_count",
-    "ParserEngineConfig": "lexer_shape terminal_defs terminal_literal terminal_literals tool_call_body_array "
-    "wait_for_reasoning",
+    "ParserEngineConfig": "lexer_shape terminal_defs ",
     "SemanticEvent": "token_count",
     "ReasoningParser": "prepare_structured_tag",
     "ReasoningParserManager": "import_reasoning_parser lazy_parsers reasoning_parsers register_lazy_module",

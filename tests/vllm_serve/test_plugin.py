@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -49,3 +50,14 @@ def test_a_whole_output_without_its_prompt_begins_as_the_template_does(thinking:
     )
     parser = made(tokenizer(TEMPLATE), None, chat_template_kwargs=settings)
     assert parser.parse("I add.\n</think>\n\nIt is 5.", request, True, []) == expected
+
+
+def test_warnings_go_to_the_log_of_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, theirs = logging.getLogger("untemplate"), logging.getLogger("vllm")
+    monkeypatch.setattr(theirs, "handlers", [logging.StreamHandler()])
+    for handlers in ([], [logging.NullHandler()]):
+        monkeypatch.setattr(own, "handlers", list(handlers))
+        monkeypatch.setattr(own, "propagate", True)
+        register()
+        assert own.handlers == (handlers or theirs.handlers)
+        assert own.propagate is bool(handlers)

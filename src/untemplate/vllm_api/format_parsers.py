@@ -298,6 +298,11 @@ class FormatParser(DelegatingParser):
         if fmt.tools or fmt.channels is not None:
             self._tool_parser = tool_class(fmt)(tokenizer, tools)
 
+    @property
+    def output(self) -> FormatStream | None:
+        """The output that is being streamed, once it has begun."""
+        return self._output
+
     def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:
         """Set the prompt of the outputs that follow, whole or streamed."""
         self.set_prompt(self._backend.turn_tail(prompt_token_ids))

@@ -7,6 +7,7 @@ Nothing is parsed or selected before vLLM asks for a parser.
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 from ...formats import names
@@ -34,3 +35,16 @@ def register() -> None:
         for name in ("", *names()):
             manager.register_lazy_module(f"untemplate:{name}".removesuffix(":"), _PARSERS, f"{kind}:{name}")
     compose()
+    _log_with_vllm()
+
+
+def _log_with_vllm() -> None:
+    """Give untemplate's logger the handlers of vLLM's, so that its warnings have their format and level.
+
+    A logger that the operator has configured stays as it is.
+    """
+    own, theirs = logging.getLogger("untemplate"), logging.getLogger("vllm")
+    if theirs.handlers and not own.handlers:
+        for handler in theirs.handlers:
+            own.addHandler(handler)
+        own.propagate = False
