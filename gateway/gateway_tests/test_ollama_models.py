@@ -73,8 +73,8 @@ def names(client: ollama.Client) -> list[str | None]:
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_a_model_is_pulled_copied_and_deleted(hub: Path, connect: Connect, several: bool) -> None:
-    with running([] if several else [scripted("x")], allow_pull=True, allow_delete=True, allow_copy=True) as gateway:
+def test_a_model_is_pulled_and_deleted(hub: Path, connect: Connect, several: bool) -> None:
+    with running([] if several else [scripted("x")], allow_pull=True, allow_delete=True) as gateway:
         if several:
 
             async def load(report: Any) -> Any:
@@ -85,15 +85,11 @@ def test_a_model_is_pulled_copied_and_deleted(hub: Path, connect: Connect, sever
         steps = [step.status for step in client.pull(NAME, stream=True)]
         assert (steps[0], steps[-2:]) == (f"pulling {NAME}", ["loading", "success"])
         assert [step.status for step in client.pull(NAME, stream=True)] == [f"pulling {NAME}", "success"]
-        client.copy(NAME, "short")
-        assert names(client) == (["scripted", NAME, "short"] if not several else [NAME, "scripted", "short"])
-        answered = client.chat("short:latest", ASKED, options={"num_predict": 8})
-        assert answered.model == "short:latest"
+        assert names(client) == (["scripted", NAME] if not several else [NAME, "scripted"])
+        answered = client.chat(NAME, ASKED, options={"num_predict": 8})
+        assert answered.model == NAME
         assert (answered.eval_count or 0) > 0
         assert list(hub.rglob("*.gguf"))
-        client.delete("short")
-        with pytest.raises(ollama.ResponseError, match="the model 'short' does not exist"):
-            client.chat("short", ASKED)
         client.delete(NAME)
         assert names(client) == ["scripted"]
         assert not list(hub.rglob("*.gguf"))
@@ -122,7 +118,7 @@ def test_a_delete_waits_for_running_requests(hub: Path) -> None:
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Running]:
-    with running([scripted("x")], allow_copy=True) as gateway:
+    with running([scripted("x")]) as gateway:
         yield gateway
 
 
@@ -135,12 +131,6 @@ class TestRefused:
             ("DELETE", "delete", {"model": "scripted"}, 403,
              "the operator of this gateway does not allow clients to delete models (--allow-delete)"),
             ("POST", "pull", {}, 400, "model: is required"),
-            ("POST", "copy", {"source": "nope", "destination": "x"}, 404,
-             "the model 'nope' does not exist (models: scripted)"),
-            ("POST", "copy", {"source": "scripted", "destination": "scripted:latest"}, 400,
-             "destination: 'scripted' is the name of a model"),
-            ("POST", "copy", {"source": "scripted", "destination": "x" * 257}, 400,
-             "destination: must have from 1 to 256 characters"),
         ],
     )  # fmt: skip
     def test_whole_texts(self, shared: Running, method: str, path: str, body: Any, status: int, problem: str) -> None:
@@ -150,19 +140,12 @@ class TestRefused:
     def test_a_model_that_is_there_is_pulled_at_once(self, shared: Running, connect: Connect) -> None:
         assert connect(shared).pull("scripted").status == "success"
 
-    def test_a_copy_needs_permission(self) -> None:
-        with running([scripted("x")]) as gateway:
-            asked = {"source": "scripted", "destination": "gpt-4o"}
-            found = httpx.post(f"{gateway.url}/api/copy", json=asked, timeout=LONG)
-        problem = "the operator of this gateway does not allow clients to copy models (--allow-copy)"
-        assert (found.status_code, found.json()) == (403, {"error": problem})
-
     @pytest.mark.parametrize(
         ("method", "path", "body"),
-        [("DELETE", "delete", {"model": "nope"}), ("POST", "copy", {"source": "nope", "destination": "x"})],
+        [("DELETE", "delete", {"model": "nope"})],
     )
     def test_any_model_name_is_for_answers_only(self, method: str, path: str, body: Any) -> None:
-        with running([scripted("x")], any_model_name=True, allow_delete=True, allow_copy=True) as gateway:
+        with running([scripted("x")], any_model_name=True, allow_delete=True) as gateway:
             found = httpx.request(method, f"{gateway.url}/api/{path}", json=body, timeout=LONG)
             assert (found.status_code, found.json()) == (
                 404, {"error": "the model 'nope' does not exist (models: scripted)"},
@@ -179,33 +162,6 @@ class TestRefused:
         with pytest.raises(ApiError) as caught:
             manager.forget("fast")
         assert caught.value.message == "model: 'fast' is an alias of 'a', which must be named itself"
-
-    def test_a_model_takes_its_name_back_from_a_copy(self) -> None:
-        manager = Manager([model("a")])
-        manager.names.copy("a", "b")
-        manager.names.copy("a", "c")
-        manager.add(model("b"))
-        assert manager.names.copies() == {"c": "a"}
-        assert manager.get("b").name == "b"
-
-        async def load(report: Any) -> Any:
-            return model("c")
-
-        manager.offer([])
-        assert manager.offers is not None
-        manager.offers.add(Offer(name="c", load=load))
-        assert manager.names.copies() == {}
-        with pytest.raises(ValueError, match=r"^the name 'c' of model 'c' belongs to another model$"):
-            manager.offers.add(Offer(name="c", load=load))
-
-    def test_the_number_of_copies_is_bounded(self, connect: Connect) -> None:
-        with running([scripted("x")], allow_copy=True) as gateway:
-            client = connect(gateway)
-            for number in range(64):
-                client.copy("scripted", f"copy-{number}")
-            client.copy("scripted", "copy-0")
-            with pytest.raises(ollama.ResponseError, match="destination: there are 64 copies already"):
-                client.copy("scripted", "one-more")
 
 
 def test_a_name_that_is_not_on_the_hub() -> None:

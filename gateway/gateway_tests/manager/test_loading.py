@@ -536,6 +536,7 @@ def test_an_upstream_with_the_model_beside_it(tmp_path: Path, upstream: list[Fak
             "read_timeout": 300.0,
             "total_timeout": 9,
             "retries": 2,
+            "concurrency": 0,
         },
     )
     assert (model.name, model.template and model.template.source) == ("served", TEMPLATE)

@@ -145,7 +145,7 @@ def test_names_that_do_not_exist(tmp_path: Path):
     assert problem(file=file) == f"{file}: llamacpp is a table: [llamacpp]"
     file.write_text("xyzzy = 1")
     assert problem(file=file).startswith(
-        f"{file}: unknown setting 'xyzzy'; valid names: aliases, allow_copy, allow_delete, allow_pull, allowed_hosts, "
+        f"{file}: unknown setting 'xyzzy'; valid names: aliases, allow_delete, allow_pull, allowed_hosts, "
     )
     assert (
         problem(environ={"UNTEMPLATE_PROT": "1"}) == "UNTEMPLATE_PROT: unknown setting; did you mean 'UNTEMPLATE_PORT'?"
@@ -183,7 +183,7 @@ def test_files_that_cannot_be_read(tmp_path: Path):
         (
             "enforce_parser",
             "hermes+qwen33",
-            "enforce_parser: unknown reasoning format 'qwen33'; did you mean 'qwen3' or 'qwen3_5' or 'qwen3.5'? "
+            "enforce_parser: unknown reasoning format 'qwen33'; did you mean 'qwen3' or 'qwen38' or 'qwen36'? "
             f"valid names: {', '.join(names('reasoning'))}",
         ),
         ("reasoning_parser", "hermes", None),

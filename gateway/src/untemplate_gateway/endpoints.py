@@ -70,7 +70,6 @@ def endpoints() -> dict[tuple[str, str], Endpoint]:
         ("GET", "/api/ps"): listing("models", ollama_endpoints.ps),
         ("POST", "/api/show"): Endpoint("models", ollama_endpoints.show, reads_body=True, limited=False),
         ("POST", "/api/pull"): computing("models", ollama_endpoints.pull),
-        ("POST", "/api/copy"): computing("models", ollama_endpoints.copy),
         ("DELETE", "/api/delete"): computing("models", ollama_endpoints.delete),
         ("POST", "/v1/messages/count_tokens"): computing("count_tokens", _count_tokens),
         ("POST", "/v1/responses/input_tokens"): computing("count_tokens", count_input),

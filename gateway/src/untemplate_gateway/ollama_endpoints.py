@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
 
 from untemplate import __version__
 
@@ -45,9 +44,7 @@ async def tags(exchange: Exchange) -> None:
     manager = exchange.gateway.manager
     known: dict[str, Model | str] = {model.name: model for model in manager.list()}
     known |= {name: model or name for name, model in manager.unloaded()}
-    copies = [(copy, known[name]) for copy, name in manager.names.copies().items() if name in known]
-    copied = [copy if isinstance(model, str) else replace(model, name=copy) for copy, model in copies]
-    await exchange.reply(ollama.tags([*known.values(), *copied]))
+    await exchange.reply(ollama.tags(list(known.values())))
 
 
 async def ps(exchange: Exchange) -> None:
@@ -97,14 +94,6 @@ async def _steps(statuses: AsyncGenerator[str, None]) -> AsyncGenerator[bytes, N
             yield encode(ollama.CHAT.error(error)) + b"\n"
             return
     yield encode({"status": "success"}) + b"\n"
-
-
-async def copy(exchange: Exchange) -> None:
-    """Give a model a further name."""
-    asked = read_as(ollama.CopyRequest, exchange.body, notes=exchange.notes)
-    _check_allowed(exchange.gateway.settings.allow_copy, "copy models (--allow-copy)")
-    exchange.gateway.manager.names.copy(asked.source, asked.destination.removesuffix(":latest"))
-    await exchange.reply({})
 
 
 async def delete(exchange: Exchange) -> None:

@@ -356,7 +356,6 @@ class Manager:
             raise self._missing(name)
         if found not in (name, name.removesuffix(":latest")):
             raise bad_request("model", f"{name!r} is an alias of {found!r}, which must be named itself")
-        self.names.forget_copies_of(found)
         if self.offers is not None:
             self.offers.remove(found)
         return self.withdraw(found)

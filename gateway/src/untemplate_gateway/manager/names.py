@@ -1,27 +1,19 @@
 """The names by which requests ask for models.
 
-* A model has its name and its aliases while it is offered or loaded. The settings add aliases, and clients add copies.
-* What the operator names comes first: a copy is dropped when its name becomes the name of a model.
+* A model has its name and its aliases while it is offered or loaded. The settings add aliases.
 * Ollama's tag ``:latest`` may follow any name.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from untemplate.errors import close_names, did_you_mean
-
-from ..errors import bad_request, not_found
 
 if TYPE_CHECKING:
     from .model import Model
     from .offers import Offers
-
-_log: Final = logging.getLogger("untemplate.gateway.manager")
-_MOST_COPIES: Final = 64
-_LONGEST_NAME: Final = 256
 
 
 class Names:
@@ -38,17 +30,15 @@ class Names:
         self._any_name = any_name
         self._loaded: dict[str, str] = {}
         """Names and aliases of the loaded models → the names of the models."""
-        self._copies: dict[str, str] = {}
 
     def find(self, name: str) -> str | None:
-        """Return the name of the model that has this name, alias or copy; ``None`` if none has. An empty name means the
+        """Return the name of the model that has this name or alias; ``None`` if none has. An empty name means the
         only model.
         """
         for one in dict.fromkeys((name, name.removesuffix(":latest"))):
-            meant = self._copies.get(one, one)
-            found = self._model(meant)
-            if found is None and meant in self._aliases:
-                found = self._model(self._aliases[meant])
+            found = self._model(one)
+            if found is None and one in self._aliases:
+                found = self._model(self._aliases[one])
             if found is not None:
                 return found
         return None
@@ -83,43 +73,6 @@ class Names:
                     raise ValueError(f"the name {name!r} of model {model.name!r} belongs to another model")
             loaded |= dict.fromkeys((model.name, *model.aliases), model.name)
         self._loaded = loaded
-        self.drop_copies()
-
-    # -- Copies --------------------------------------------------------------------------------------------------
-
-    def copies(self) -> Mapping[str, str]:
-        """Return the names that clients have given to models."""
-        return self._copies
-
-    def copy(self, name: str, copy: str) -> None:
-        """Give a model a further name.
-
-        Raises:
-            ApiError: 404: the model does not exist; 400: the name is taken, or there are too many copies.
-        """
-        found = self.find(name)
-        if found is None:
-            raise not_found(self.unknown(name), code="model_not_found", param="model")
-        if copy in self._taken():
-            raise bad_request("destination", f"{copy[:_LONGEST_NAME]!r} is the name of a model")
-        if not 0 < len(copy) <= _LONGEST_NAME:
-            raise bad_request("destination", f"must have from 1 to {_LONGEST_NAME} characters")
-        if len(self._copies) >= _MOST_COPIES and copy not in self._copies:
-            raise bad_request("destination", f"there are {_MOST_COPIES} copies already")
-        self._copies[copy] = found
-
-    def forget_copy(self, copy: str) -> bool:
-        """Remove a name that `copy` gave. Return False if there is none."""
-        return self._copies.pop(copy, None) is not None
-
-    def forget_copies_of(self, model: str) -> None:
-        """Remove all names that `copy` gave to a model."""
-        self._copies = {copy: name for copy, name in self._copies.items() if name != model}
-
-    def drop_copies(self) -> None:
-        """Drop the copies whose names belong to models now."""
-        for copy in self._copies.keys() & self._taken():
-            _log.warning("the name %r belongs to a model now; the copy of %r is dropped", copy, self._copies.pop(copy))
 
     def _taken(self) -> set[str]:
         """Return the names and aliases of all models."""

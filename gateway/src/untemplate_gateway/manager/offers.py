@@ -98,7 +98,6 @@ class Offers:
             now = self._offers.get(name)
             if now is None or now.origin != offer.origin:
                 self._withdraw(name)
-        self._manager.names.drop_copies()
         self._start_watch()
         self.freed()
 
@@ -112,7 +111,6 @@ class Offers:
             if name in self._names:
                 raise ValueError(f"the name {name!r} of model {offer.name!r} belongs to another model")
         self._take((*self._offers.values(), offer))
-        self._manager.names.drop_copies()
 
     def remove(self, name: str) -> None:
         """Offer a model no longer. If it is loaded, its running requests can finish."""

@@ -148,14 +148,12 @@ def _settings_of(settings: Settings, name: str) -> Settings:
 
 
 async def delete(manager: Manager, name: str) -> None:
-    """Forget a model or a copy of its name. The model finishes its running requests; if it has the name of a model in
+    """Forget a model. The model finishes its running requests; if it has the name of a model in
     the cache of the hub, it is deleted there.
 
     Raises:
         ApiError: it does not exist, or its files cannot be deleted.
     """
-    if manager.names.forget_copy(name):
-        return
     closing = manager.forget(name)
     if closing is not None:
         await asyncio.shield(closing)

@@ -9,7 +9,7 @@ import msgspec
 from . import dialects, gemini
 from .anthropic import CountTokensRequest
 from .fields import Open
-from .ollama import CopyRequest, ModelRequest, PullRequest
+from .ollama import ModelRequest, PullRequest
 from .responses import ResponsesRequest
 from .utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
 from .vectors import EmbeddingsRequest, EmbedRequest, RerankRequest
@@ -26,7 +26,6 @@ _SUMMARIES: Final = {
     "/api/generate": "Generate (Ollama)",
     "/api/show": "Description of a model (Ollama)",
     "/api/pull": "Download and load a model (Ollama)",
-    "/api/copy": "Further name for a model (Ollama)",
     "/api/delete": "Unload and delete a model (Ollama)",
     "/v1beta/models/{model}:generateContent": "Content (Google's Gemini API)",
     "/v1beta/models/{model}:streamGenerateContent": "Streamed content (Google's Gemini API)",
@@ -64,7 +63,6 @@ def requests() -> dict[str, type[Open]]:
         "/v1/messages/count_tokens": CountTokensRequest,
         "/api/show": ModelRequest,
         "/api/pull": PullRequest,
-        "/api/copy": CopyRequest,
         "/api/delete": ModelRequest,
         "/v1beta/models/{model}:generateContent": gemini.GenerateContentRequest,
         "/v1beta/models/{model}:streamGenerateContent": gemini.GenerateContentRequest,

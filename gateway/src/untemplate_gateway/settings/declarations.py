@@ -206,9 +206,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     allow_delete: Annotated[bool, _is("allow clients to unload and delete models (/api/delete of Ollama's API)")] = (
         False
     )
-    allow_copy: Annotated[
-        bool, _is("allow clients to give models further names, for all clients (/api/copy of Ollama's API)")
-    ] = False
     key_requests_per_minute: Annotated[int, _is("requests per minute for each API key; 0: no limit", ge=0)] = 0
     key_tokens_per_minute: Annotated[
         int, _is("tokens per minute for each API key, prompts included; 0: no limit", ge=0)

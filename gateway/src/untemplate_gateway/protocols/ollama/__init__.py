@@ -1,7 +1,7 @@
 """Ollama's API: ``/api/chat``, ``/api/generate``, and the endpoints that list and describe models."""
 
 from ..base import Dialect
-from .models import CopyRequest, ModelRequest, PullRequest, name_of, ps, show, tags, version
+from .models import ModelRequest, PullRequest, name_of, ps, show, tags, version
 from .request import (
     GenerateRequest,
     Load,
@@ -16,7 +16,6 @@ __all__ = [
     "CHAT",
     "GENERATE",
     "ChatWriter",
-    "CopyRequest",
     "GenerateRequest",
     "GenerateWriter",
     "Load",

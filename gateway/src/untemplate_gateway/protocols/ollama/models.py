@@ -9,7 +9,6 @@ from ...errors import bad_request
 from ...manager.model import Model
 from ..encoding import timestamp
 from ..fields import Ignored, Open, about
-from ..tools import Filled
 
 
 class ModelRequest(Open):
@@ -24,13 +23,6 @@ class PullRequest(ModelRequest):
 
     stream: Annotated[bool | None, about("`false` answers once, at the end.")] = None
     insecure: Ignored = None
-
-
-class CopyRequest(Open):
-    """A request to give a model a further name."""
-
-    source: Annotated[Filled, about("Name of the model.")]
-    destination: Annotated[Filled, about("Its further name.")]
 
 
 def name_of(asked: ModelRequest) -> str:
