@@ -323,6 +323,28 @@ def test_the_program(run: Run):
     assert "\n  '<|message|>'    header ends, text begins\n" in out
 
 
+def test_the_program_and_a_grammar(run: Run):
+    program = run.says("explain", "hermes", "--parser")
+    choice = ("--grammar", "gbnf", "--tool-choice", "required")
+    grammar = run.says("explain", "hermes", *choice)
+    assert run.says("explain", "hermes", "--parser", *choice) == program + grammar
+
+
+def test_every_comparison_is_named(run: Run):
+    out = run.says("explain", run.file("mine.jinja", TAGGED), "-v")
+    for name in ("T1", "T2", "T3", "T4", "T5", "A1", "A2", "A3"):
+        assert re.search(rf"\b{name} ", out), name
+
+
+TAGGED = """\
+{%- for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content or '' }}{% for c in m.tool_calls or [] %}<call={{ c.function.name }}>
+{%- for k, v in c.function.arguments.items() %}<arg={{ k }}>{{ v if v is string else v | tojson }}</arg>{% endfor -%}
+</call>{% endfor %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+
+
 # -- explain: other views -----------------------------------------------------------------------------------------
 
 

@@ -59,12 +59,14 @@ def arguments_guesses(frame: TurnFrame, samples: CallSamples) -> Iterator[Argume
     layout = _Layout.read(text, at)
     if layout is None:
         return
+    frame.log.append(f"A1 key to value {layout.to_value!r}, A2 after the last value {layout.behind!r}")
+    frame.log.append(f"T4 between arguments {layout.between!r}")
     elements = _elements(frame, samples, layout)
     if elements is not None:
         yield elements
         return
     values = _values(frame, samples)
-    frame.log.append(f"A1 key to value {layout.to_value!r}, T4 between arguments {layout.between!r}, A3 {values!r}")
+    frame.log.append(f"A3 values {values!r}")
     literal = _literal(frame, samples, layout, values)
     if literal is not None:
         yield literal

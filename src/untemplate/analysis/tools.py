@@ -124,7 +124,15 @@ def _samples(frame: TurnFrame, style: Style, place: str, text: str) -> CallSampl
     samples.short_ids = turn_of(replace(ONE, id=f"call_{IDS[0]}")) is None
     frame.log.append(f"T1 calls: {style}, {text!r}")
     frame.log.append(f"T2 two calls: {samples.two!r}")
+    before, _, after = text.partition(NAMES[0])
+    frame.log.append(f"T3 before the name {before!r}, after it {after[: _first_key(after)]!r}")
+    frame.log.append(f"T5 no arguments: {samples.empty!r}")
     return samples
+
+
+def _first_key(text: str) -> int:
+    """Return where the first argument begins."""
+    return min((at for key in KEYS[:2] if (at := text.find(key)) >= 0), default=len(text))
 
 
 def _oddness(text: str, arguments: str) -> int:

@@ -417,9 +417,10 @@ def _add_explain(explain: argparse.ArgumentParser) -> None:
     explain.add_argument("--enforce-parser", metavar="NAME|FILE.json", help="format to measure instead")
     _add_policy(explain)
     _add_tools(explain, "tools for --grammar: a JSON list, or a request that contains one (default: samples)")
-    shown = explain.add_mutually_exclusive_group()
-    shown.add_argument("--parser", action="store_true", help="print the compiled program: states, rules, call syntaxes")
-    shown.add_argument(
+    explain.add_argument(
+        "--parser", action="store_true", help="print the compiled program: states, rules, call syntaxes"
+    )
+    explain.add_argument(
         "--grammar",
         nargs="?",
         const="gbnf",

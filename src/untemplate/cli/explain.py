@@ -41,8 +41,10 @@ def run(arguments: argparse.Namespace) -> None:
         raise UsageError("--json and --parser exclude each other")
     if arguments.parser:
         print_text(_program(known.parser.format))
-    elif arguments.grammar is not None:
+    if arguments.grammar is not None:
         _print_grammar(known.parser, arguments)
+    elif arguments.parser:
+        return
     elif arguments.json:
         print_json(everything(known), indent=2 if sys.stdout.isatty() else None)
     else:

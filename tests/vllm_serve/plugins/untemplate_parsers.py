@@ -25,12 +25,12 @@ from untemplate.requests import get
 from untemplate.vllm_api import format_parsers
 
 
-def _context(**settings: Any) -> Any:
+def _context(*policy: Any, **settings: Any) -> Any:
     request = settings.get("request")
     if request is not None and not get(request, "tools"):
         settings["request"] = {"messages": get(request, "messages")}
         settings["tools"] = settings.get("tools") or None
-    return _original(**settings)
+    return _original(*policy, **settings)
 
 
 _original = format_parsers._context
