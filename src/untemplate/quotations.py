@@ -12,12 +12,16 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from .format import Format
 from .format_backend import special_tokens_of
 from .markers import markers_within
 from .tokens import Vocabulary
+
+if TYPE_CHECKING:
+    from .messages import ParsedOutput
+    from .output_parser import OutputParser
 
 __all__ = ["CONTEXTS", "Provable", "QuotedCalls", "provable", "quoted_calls"]
 
@@ -144,21 +148,12 @@ def _measured(fmt: Format, special: frozenset[str]) -> QuotedCalls | None:
     from .output_parser import OutputParser
 
     plain = OutputParser.from_format(fmt)
-    if not plain.has_tools:
+    written = _written(fmt, plain) if plain.has_tools else None
+    if written is None:
         return None
-    try:
-        before, _, after = plain.render({"role": "assistant", "content": _MARK}).partition(_MARK)
-        alone = plain.render({"role": "assistant", "tool_calls": [_CALL]})
-    except ValueError:
-        return None
-    call = alone.strip()
-    for end in () if fmt.turn.end is None else fmt.turn.end.spellings:
-        call = call.removesuffix(end).strip()
-    if fmt.reasoning is not None:
-        for marker in markers_within(fmt.reasoning.close):
-            call = call.rpartition(marker.text.strip())[2].strip() if marker.text.strip() in call else call
+    before, call, after = written
     tokenizer = _Spelling(special)
-    parser = OutputParser.from_format(fmt, tokenizer=tokenizer) if special else plain
+    parser = OutputParser.from_format(fmt, tokenizer=tokenizer) if special else None
     log = logging.getLogger("untemplate")
     disabled, log.disabled = log.disabled, True  # cut calls of this measure are no news
     try:
@@ -170,19 +165,38 @@ def _measured(fmt: Format, special: frozenset[str]) -> QuotedCalls | None:
                 without.append(name)
                 if not parsed.diagnostics and all(one.status == "ok" for one in parsed.tool_calls):
                     silent.append(name)
-            if not special:
-                continue
-            stream = parser.stream(tools=_TOOLS, collect=True)
-            pieces = tokenizer.pieces(before, tokens=True) + tokenizer.pieces(body, tokens=False)
-            for text, token in pieces + tokenizer.pieces(after, tokens=True):
-                stream.feed(text, [token])
-            stream.finish()
-            if _is_called(stream.result()):
+            if parser is not None and _is_called(_spelled(parser, tokenizer, before, body, after)):
                 proven.append(name)
     finally:
         log.disabled = disabled
-    proven = proven if special else without
-    return QuotedCalls(provable(fmt, special), tuple(without), tuple(silent), tuple(proven))
+    return QuotedCalls(
+        provable(fmt, special), tuple(without), tuple(silent), tuple(proven if special else without)
+    )  # fmt: skip
+
+
+def _written(fmt: Format, parser: OutputParser) -> tuple[str, str, str] | None:
+    """Return what the format writes before content, for a call alone, and after content; None if it cannot."""
+    try:
+        before, _, after = parser.render({"role": "assistant", "content": _MARK}).partition(_MARK)
+        call = parser.render({"role": "assistant", "tool_calls": [_CALL]}).strip()
+    except ValueError:
+        return None
+    for end in () if fmt.turn.end is None else fmt.turn.end.spellings:
+        call = call.removesuffix(end).strip()
+    if fmt.reasoning is not None:
+        for marker in markers_within(fmt.reasoning.close):
+            call = call.rpartition(marker.text.strip())[2].strip() if marker.text.strip() in call else call
+    return before, call, after
+
+
+def _spelled(parser: OutputParser, tokenizer: _Spelling, before: str, body: str, after: str) -> ParsedOutput:
+    """Parse an output whose quotation is spelled with ordinary tokens."""
+    stream = parser.stream(tools=_TOOLS, collect=True)
+    pieces = tokenizer.pieces(before, tokens=True) + tokenizer.pieces(body, tokens=False)
+    for text, token in pieces + tokenizer.pieces(after, tokens=True):
+        stream.feed(text, [token])
+    stream.finish()
+    return stream.result()
 
 
 def _is_called(parsed: Any) -> bool:
