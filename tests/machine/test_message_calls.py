@@ -105,7 +105,9 @@ def test_solar_open_writes_the_name_and_the_id_in_the_call_only(call_id: str) ->
 def test_other_words_of_a_header_are_no_part_of_the_message(head: str, word: str) -> None:
     raw = f"{head.format(word)}<|message|>Hi"
     check("muse", raw, {"content": "Hi"}, tools=TOOLS)
-    check("muse", f"{head.format(word)}\n<|message|>Hi", {"content": f"{head.format(word)}\n<|message|>Hi"})
+    check("muse", f"{head.format(word)}\n<|message|>Hi", {"content": "Hi"}, tools=TOOLS)
+    text = f"{head.format(word)}\nand <|message|>Hi"
+    assert OutputParser.named("muse").parse(text).content == text
 
 
 def test_a_header_after_a_stray_close_may_begin_with_its_recipient() -> None:

@@ -93,6 +93,7 @@ def evidence_word(entry: Entry) -> str:
 
 def _show_format(name: str, kind: Kind | None, *, as_json: bool) -> None:
     from ..formats import entries, lookup, named
+    from ..quotations import quoted_calls
 
     # ``named`` lists the kinds of a name, and has the better error for an unknown one.
     # A slash is in the ids of models as well.
@@ -105,6 +106,9 @@ def _show_format(name: str, kind: Kind | None, *, as_json: bool) -> None:
     colour = coloured(sys.stdout)
     blocks = [details(entry, colour) for entry in found]
     blocks.append("\n".join(field(*line, colour) for line in markers(fmt)))
+    quoted = quoted_calls(fmt)
+    if quoted is not None:
+        blocks.append(field("quoted", str(quoted), colour))
     for title, text in samples(fmt):
         blocks.append(painted([(title, "title")], colour=colour) + "\n\n" + visible(text))
     print_text("\n\n".join(blocks))

@@ -604,7 +604,20 @@ class CallReader:
             another = None if syntax.name is not None else _ANOTHER.match(cur.text, cur.pos)
             if another is not None and syntax.opens != NEVER:
                 return self._over_before(another.end() - 1)
+            if self._marked and self._report_missing_close() == MORE:
+                return MORE
         return self._over()
+
+    def _report_missing_close(self) -> int:
+        """Report that the call is not closed although the output goes on, unless its turn ends here, or another report
+        says so. Return MORE if that is undecided."""
+        context = self.context
+        cur = context.cur
+        end = context.program.output_end.at(cur.text, cur.pos, cur.final)
+        begins_close = cur.final and cur.text[cur.pos :].strip(WS) in context.program.call_closes.prefixes
+        if end == NO_MATCH and not (begins_close or context.calls[-1].recovered):
+            context.report("missing_close", cur.pos, cur.pos)
+        return end
 
     def _take_close(self, close: re.Match[str]) -> bool:
         """Read white space and what closes the call. False if that is no marker, or there is too much white space."""

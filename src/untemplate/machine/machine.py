@@ -526,6 +526,8 @@ class Machine(ReaderContext):
         if self.shows_cut_calls:
             self._text.has_policy_text = True
             return False
+        if self.tentative is not None and self.tentative.quoted:
+            return False
         header = self.program.header
         if header is not None and self._mode == READ_HEADER:
             raw = self.speculation.raw(self.cur)
