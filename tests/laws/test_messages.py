@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from untemplate import OutputParser
 from untemplate.format import Format
 from untemplate.render import expressible, render
 from untemplate.testing import check
@@ -25,14 +26,23 @@ def holds(fmt: Format, message: dict[str, Any], tools: list[dict[str, Any]] | No
     if expressible(fmt, message, tools=tools) is not None:
         return
     functions = [call["function"] for call in message.get("tool_calls", ())]
+    raw = render(fmt, message)
+    # A value may hold markup of its call. Nothing else may be reported.
+    labels = [d.code for d in OutputParser.from_format(fmt).parse(raw, tools=tools).diagnostics]
+    found = OutputParser.from_format(fmt).parse(raw, tools=tools).tool_calls if labels else []
+    statuses = [call.status for call in found] or ["ok"] * len(functions)
+    assert labels == ["markup_in_value"] * len(labels), raw
+    assert statuses.count("recovered") <= len(labels), raw
+    assert len(statuses) == len(functions), raw
+    calls = zip(functions, statuses, strict=True)
     expected = {
         "reasoning": message.get("reasoning"),
         "content": message["content"],
-        "tool_calls": [(f["name"], json.loads(f["arguments"])) for f in functions],
+        "tool_calls": [(f["name"], json.loads(f["arguments"]), status) for f, status in calls],
         "finish_reason": "tool_calls" if functions else "stop",
-        "diagnostics": [],
+        "diagnostics": labels,
     }
-    check(fmt, render(fmt, message), expected, tools=tools, cuts=cuts)
+    check(fmt, raw, expected, tools=tools, cuts=cuts)
 
 
 @EVERY

@@ -70,7 +70,8 @@ def call(inner: str) -> str:
     ],
 )
 def test_elements(inner: str, arguments: dict[str, Any]) -> None:
-    expected = {"content": "Sure.", "tool_calls": [("f", arguments)], "finish_reason": "tool_calls"}
+    status = "recovered" if call("")[:20] in str(arguments) else "ok"  # a value holds markup of its call
+    expected = {"content": "Sure.", "tool_calls": [("f", arguments, status)], "finish_reason": "tool_calls"}
     check("minimax_m3", "Sure. " + call(inner), expected, tools=TOOLS)
 
 
@@ -103,7 +104,7 @@ def test_ends_of_elements_that_are_wrong() -> None:
     )
     quoted = f'see {NS}<invoke name="f">{NS}<city>Rome'
     raw = call(element("city", quoted))
-    expected = {"tool_calls": [("f", {"city": quoted}, "recovered")], "diagnostics": ["missing_close"]}
+    expected = {"tool_calls": [("f", {"city": quoted}, "recovered")], "diagnostics": ["markup_in_value"]}
     check("minimax_m3", raw, expected, tools=TOOLS, exhaustive=True)
 
 
@@ -156,18 +157,18 @@ def test_what_is_wrong_is_reported(inner: str, arguments: dict[str, Any], codes:
 
 
 @pytest.mark.parametrize(
-    ("size", "arguments", "code"),
+    ("size", "arguments", "codes"),
     [
-        (256, {"city": "Rome", "maybe": "y"}, STRAY),
-        (257, {"city": f"Rome{NS}</city>{'x' * 257}", "maybe": "y"}, "missing_close"),
+        (256, {"city": "Rome", "maybe": "y"}, [STRAY]),
+        (257, {"city": f"Rome{NS}</city>{'x' * 257}", "maybe": "y"}, ["markup_in_value", "missing_close"]),
     ],
 )
 def test_stray_text_has_the_same_bound_however_the_output_is_cut(
-    size: int, arguments: dict[str, Any], code: str
+    size: int, arguments: dict[str, Any], codes: list[str]
 ) -> None:
     raw = call(element("city", "Rome") + "x" * size + element("maybe", "y"))
     made = [("f", arguments, "recovered")]
-    check("minimax_m3", raw, {"tool_calls": made, "finish_reason": "tool_calls", "diagnostics": [code]}, tools=TOOLS)
+    check("minimax_m3", raw, {"tool_calls": made, "finish_reason": "tool_calls", "diagnostics": codes}, tools=TOOLS)
 
 
 @pytest.mark.parametrize("cut", range(0, 48, 3))

@@ -460,3 +460,34 @@ def test_one_bracket_too_many_in_a_list_or_section_is_dropped(name: str, raw: st
 def test_brackets_after_a_quote_inside_a_string_are_part_of_it() -> None:
     expected = {"tool_calls": [("f", {"a": "(see 'x')) or y", "b": "z"}, "recovered")]}
     check("pythonic", "[f(a='(see 'x')) or y', b='z')]", expected, exhaustive=True, roundtrip=False)
+
+
+@pytest.mark.parametrize(
+    ("written", "value", "codes"),
+    [
+        (r"C:\Users\bob\new.txt", r"C:\Users\bob\new.txt", ["unescaped_backslash"]),
+        (r"C:\new\Users", r"C:\new\Users", ["unescaped_backslash"]),
+        (r"C:\x", r"C:\x", ["unescaped_backslash"]),
+        (r"\\server\new", r"\\server\new", ["unescaped_backslash"]),
+        (r"C:\\new\\a", r"C:\new\a", []),
+        (r"\\d+\\s", r"\d+\s", []),
+        (r"a\n\x41\x4", "a\nA" + r"\x4", []),
+        (r"\d", r"\d", []),
+    ],
+)
+def test_escapes_and_paths_in_strings(written: str, value: str, codes: list[str]) -> None:
+    for quote in "'\"":
+        raw = f"[f(path={quote}{written}{quote})]"
+        status = "recovered" if codes else "ok"
+        expected = {"tool_calls": [("f", {"path": value}, status)], "diagnostics": codes}
+        check("pythonic", raw, expected, exhaustive=True, roundtrip=False)
+
+
+def test_a_subscript_in_a_string_does_not_end_it() -> None:
+    expected = {
+        "tool_calls": [("s", {"p": "a = d['Hodor'] = 1"}, "recovered")],
+        "diagnostics": ["unescaped_quote", "unescaped_quote"],
+    }
+    check("pythonic", "[s(p='a = d['Hodor'] = 1')]", expected, exhaustive=True, roundtrip=False)
+    listed = {"tool_calls": [("f", {"tags": ["a", "b"], "x": 1}, "ok")], "diagnostics": []}
+    check("pythonic", "[f(tags=['a', 'b'], x=1)]", listed, exhaustive=True, roundtrip=False)

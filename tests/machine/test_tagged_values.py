@@ -118,10 +118,12 @@ def test_a_key_ends_at_a_damaged_close(close: str) -> None:
     holds("glm47", raw, TWO, codes, tools=None)
 
 
-def test_a_doubled_opener_of_a_value_is_dropped() -> None:
+def test_a_doubled_opener_of_a_value_is_reported() -> None:
+    """It stays: the value may be one that begins with such a text."""
     raw = GLM.format("<arg_key>a</arg_key><arg_value><arg_value>1</arg_value>")
-    holds("glm47", raw, ONE, ["doubled_open"])
-    holds("minimax_m2", MINIMAX.format('<parameter name="a">">1</parameter>\n'), ONE, ["doubled_open"])
+    holds("glm47", raw, [("f", {"a": "<arg_value>1"}, "recovered")], ["markup_in_value"])
+    raw = MINIMAX.format('<parameter name="a">">1</parameter>\n')
+    holds("minimax_m2", raw, [("f", {"a": '">1'}, "recovered")], ["markup_in_value"])
 
 
 SHOWN = [
@@ -168,8 +170,8 @@ def test_a_quoted_call_that_never_closes_is_not_ok() -> None:
         (
             "glm47",
             GLM.format("<arg_key>a</arg_key><arg_value><arg_key>b</arg_key> x</arg_value>"),
-            [("f", {"a": "<arg_key>b</arg_key> x"})],
-            [],
+            [("f", {"a": "<arg_key>b</arg_key> x"}, "recovered")],
+            ["markup_in_value"],
         ),
         (
             "glm47",

@@ -34,6 +34,7 @@ RECOVERING: Final[frozenset[DiagnosticCode]] = frozenset(
         "stray_text",
         "text_between_arguments",
         "unclosed_object",
+        "unescaped_backslash",
         "unescaped_quote",
         "unquoted_value",
         "unused_member",

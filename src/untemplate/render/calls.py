@@ -169,6 +169,8 @@ def _tagged_problem(
     closes_section = re.compile(f"(?=]]>\n?{close}{space}{_alternation(successors)})")
     key_ends = (*arguments.key_close.spellings, *spellings(arguments.value_open), *spellings(arguments.type_open))
     inner_key = re.compile(f"{_alternation(arguments.key_open.spellings)}[^\\n<]*?{_alternation(key_ends)}")
+    # After a close, a declared key is read even if its opener is damaged.
+    damaged_key = re.compile(f"{close}{space}[^\\n]{{0,{_MAX_LOOKAHEAD}}}?{_alternation(key_ends)}")
     for key, value in members.items():
         if not _key_fits(key, key_text(key, value, arguments), arguments, tags):
             return Inexpressible.KEY_CHARACTERS
@@ -181,7 +183,7 @@ def _tagged_problem(
         text = value if section else text
         whole = f"{text}]]>{end}" if section else text + end
         ends = closes_section if section else closes
-        found = (ends.search(whole), inner_key.search(whole), quoted.search(text))
+        found = (ends.search(whole), inner_key.search(whole), damaged_key.search(text), quoted.search(text))
         if any(place is not None and place.start() < len(text) for place in found):
             return Inexpressible.MARKER_IN_VALUE
         if not section and not _newlines_fit(text, arguments):

@@ -20,7 +20,7 @@ from typing import Final
 from ..format import ElementArguments, Format, JsonBody, LiteralArguments, TaggedArguments
 from ..jsontext.lexical import WS, without_surrogates
 from ..machine.arguments.xml_text import unescape_xml
-from ..machine.literal.words import closing_quote, unescaped
+from ..machine.literal.words import begins_path, closing_quote, unescaped
 from ..tools import ToolSet
 
 Rest = tuple[str, str]
@@ -372,7 +372,7 @@ class _Literals:
         """Return where a string ends, its closing quote included, and its text without escapes; -1 for the end if the
         string is not closed."""
         text, start, mark = call.text, quote.end(), quote.group()
-        escapes = mark[0] in "'\"" and mark[0] != self._raw
+        escapes = mark[0] in "'\"" and mark[0] != self._raw and not begins_path(text, start)
         close = closing_quote(text, start, mark, escapes, len(text))
         while close in call.unescaped_quotes:
             close = closing_quote(text, close + 1, mark, escapes, len(text))

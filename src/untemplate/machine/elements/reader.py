@@ -25,11 +25,14 @@ from ..arguments.lookahead import (
     ENDS_IN_QUOTATION,
     ENDS_MISSPELLED,
     MAX_LOOKAHEAD,
+    MOST_OF_LINE,
     after_spaces,
     begins_line,
+    is_nearly,
     misspelled_tag,
     whole_opener,
 )
+from ..arguments.quotation import RANKS, VALUE, Quotation
 from ..arguments.value_text import STREAM, ValueText
 from ..call_syntax import NO_LITERALS
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
@@ -48,6 +51,9 @@ _TEXT: Final = 1
 _OBJECT: Final = 2
 _ARRAY: Final = 3
 
+_MANY_PIECES: Final = 32
+_LONGEST_PLAIN: Final = 2
+"""Length of ``</``."""
 _RANKS: Final = {tags.ELEMENT_CLOSE: 0, tags.ARGUMENTS_CLOSE: 1, tags.CALL_CLOSE: 2, tags.SECTION_CLOSE: 3}
 
 
@@ -80,10 +86,20 @@ class ElementReader(ArgumentReader):
         self._element: Element = Element("", "", node, _OBJECT)
         self._around: list[Element] = []
         """The elements around this one, the arguments first."""
-        self._quoted_calls: int = 0
-        """Calls that the text quotes and that are still open."""
+        self._quotation: Quotation = Quotation(syntax.frame)
+        """Openers that the text shows."""
+        self._markup: bool = False
+        """True if the literal in question is markup of the call, although it is a part of the text."""
+        self._literal: int = 0
+        """Where that literal begins."""
+        self._has_markup: bool = False
+        """True if such markup in the text was reported."""
+        self._recent: list[str] = []
+        """The last pieces of the text."""
         self._dropping: bool = False
         """True if the text before the cursor was dropped."""
+        self._quotation_took: bool = False
+        """True if the close in question belongs to a quotation."""
         self._end: int = 0
         """After a decision: the end of the tag, or the place from which the text is read further."""
 
@@ -106,6 +122,7 @@ class ElementReader(ArgumentReader):
         for head in self._syntax.heads:
             if head in text:
                 return ""
+        self._keep_recent(text)
         return json_escape(text)
 
     def cut(self, cur: Cursor, call: CallHandler) -> None:
@@ -247,7 +264,9 @@ class ElementReader(ArgumentReader):
 
     def _begin_text(self, call: CallHandler) -> None:
         self._element.holds = _TEXT
-        self._quoted_calls = 0
+        self._has_markup = False
+        self._recent = []
+        self._quotation.begin()
         self._value.begin(self._element.node.param, "", "")
         if self._value.beginning:
             call.put(self._value.beginning)
@@ -346,6 +365,9 @@ class ElementReader(ArgumentReader):
                 return MORE
             verdict = self._decide(cur, found, call)
             if verdict == NO_MATCH:
+                if self._markup and not self._has_markup:
+                    self._has_markup = True
+                    call.report("markup_in_value", at, found.end())
                 search = self._end
                 continue
             self._add(cur, at, call)
@@ -365,6 +387,7 @@ class ElementReader(ArgumentReader):
 
     def _add(self, cur: Cursor, end: int, call: CallHandler) -> None:
         if end > cur.pos:
+            self._keep_recent(cur.text[cur.pos : end])
             self._value.add(cur.text[cur.pos : end], call)
             cur.pos = end
             call.mark(ARGUMENT_TEXT, end)
@@ -375,12 +398,15 @@ class ElementReader(ArgumentReader):
         start = found.start()
         end = found.end()
         self._end = end
+        self._literal = start
+        self._markup = False
         if not call.may_be_marker(start, end):
             return NO_MATCH
         own = self._closes(cur, start, self._element.name)
         if own == MORE:
             return MORE
         kind = self._kind(cur, start, end)
+        self._markup = (own >= 0 or kind in tags.OPENERS or kind in tags.CLOSES) and self._is_written(found.group())
         if own >= 0:
             return self._at_own_close(cur, start, found.group(), own, call)
         if kind == tags.KEY_OPEN:
@@ -397,12 +423,39 @@ class ElementReader(ArgumentReader):
         self._end = end
         if call.has_id(start, end):
             return ENDS
-        if self._quoted_calls:
-            return self._quoted(cur, end, ENDS_IN_QUOTATION, call)
+        if self._quotation.open:
+            verdict = self._at_quoted_chain(cur, end, ENDS, call)
+            if verdict == NO_MATCH and not self._quotation_took and self._quotation.owns(VALUE):
+                self._quotation.close(VALUE)
+                self._quotation_took = True
+            if verdict != NO_MATCH or self._quotation_took:
+                return verdict
         if not self._spells(opener, tags.ELEMENT_CLOSE):
-            return self._may_follow(cur, end, False)
+            self._markup = False
+            follows = self._may_follow(cur, end, False)
+            damaged = follows == ENDS and self._is_damaged(cur.text[cur.pos : start], opener)
+            return ENDS_MISSPELLED if damaged else follows
         follows = self._may_follow(cur, end, True)
         return self._stray_text(cur, end, call) if follows == NO_MATCH else follows
+
+    def _is_damaged(self, before: str, opener: str) -> bool:
+        """True if the text ends in a damaged part of its close: the one before ``opener``."""
+        written = self._syntax.close_of.get(self._element.opener, opener)
+        missing = written.removesuffix(opener)
+        tail = "".join(self._recent) + before
+        sizes = range(len(missing) - 1, len(missing) + 2)
+        return len(missing) > _LONGEST_PLAIN and any(is_nearly(tail[-size:], missing) for size in sizes)
+
+    def _keep_recent(self, text: str) -> None:
+        """Keep the end of the text, in which a close may be damaged."""
+        recent = self._recent
+        recent.append(text)
+        if len(recent) > _MANY_PIECES:
+            self._recent = ["".join(recent)[-MOST_OF_LINE:]]
+
+    def _is_written(self, literal: str) -> bool:
+        """True if this literal begins as the tags of this element do, and not with a mere ``<`` if those do not."""
+        return literal.startswith(self._element.opener.removesuffix("<"))
 
     def _spells(self, opener: str, kind: int) -> bool:
         """True if a tag begins as the tags of this element do."""
@@ -412,11 +465,17 @@ class ElementReader(ArgumentReader):
     def _at_open(self, cur: Cursor, end: int) -> int:
         """Decide at the opener of another element: it ends the text if it is the next one of those around it."""
         after = self._tag(cur, end)
-        if after < 0 or self._quoted_calls:
+        if after < 0:
+            self._markup = end - self._literal > _LONGEST_PLAIN
             return MORE if after == MORE and not cur.final else NO_MATCH
         self._end = after
         name = self._name(cur, end, after)
         outer = self._around[-1]
+        self._markup = name in outer.node.properties()
+        if self._quotation.shows_call() or (name == self._element.name and outer.holds != _ARRAY):
+            if name == self._element.name:
+                self._quotation.show_key()
+            return NO_MATCH
         if outer.holds == _ARRAY:
             return ENDS_BEFORE if name == self._syntax.item else NO_MATCH
         return ENDS_BEFORE if name in outer.node.properties() and name not in outer.seen else NO_MATCH
@@ -424,7 +483,7 @@ class ElementReader(ArgumentReader):
     def _at_close(self, cur: Cursor, end: int, spells: bool, call: CallHandler) -> int:
         """Decide at a close tag that is not this element's: it ends the text if it is that of an element around it, or
         a misspelled one. ``spells``: it begins as the tags of this element do."""
-        if self._quoted_calls:
+        if self._quotation.shows_call():
             return NO_MATCH
         wrong = misspelled_tag(cur, end, self._element.name)
         if wrong == MORE:
@@ -439,6 +498,7 @@ class ElementReader(ArgumentReader):
             self._end = end
         after = self._tag(cur, end)
         if after < 0 or not spells:
+            self._markup = spells and end - self._literal > _LONGEST_PLAIN
             return MORE if after == MORE and spells and not cur.final else NO_MATCH
         self._end = after
         name = self._name(cur, end, after)
@@ -495,7 +555,7 @@ class ElementReader(ArgumentReader):
         if end == MORE:
             return MORE
         if end >= 0:
-            self._quoted_calls += 1
+            self._quotation.show_call(cur.text[start:end])
             self._end = end
         return NO_MATCH
 
@@ -506,20 +566,30 @@ class ElementReader(ArgumentReader):
 
     def _at_chain(self, cur: Cursor, start: int, call: CallHandler) -> int:
         """Decide at what ends the arguments, the call or the calls, without the close of the text before it."""
-        if self._quoted_calls:
-            return self._quoted(cur, start, ENDS_BEFORE, call)
+        if self._quotation.open:
+            verdict = self._at_quoted_chain(cur, start, ENDS_BEFORE, call)
+            if verdict != NO_MATCH or self._quotation_took:
+                return verdict
         follows = self._follows(cur, start, call)
         return ENDS_BEFORE if follows in (DONE, AGAIN) else follows
 
-    def _quoted(self, cur: Cursor, pos: int, ends: int, call: CallHandler) -> int:
-        """Decide at a close while the text quotes a call: it belongs to that, unless the output ends here."""
+    def _at_quoted_chain(self, cur: Cursor, pos: int, ends: int, call: CallHandler) -> int:
+        """Decide at the closes at ``pos`` in a text that shows openers which it has not closed: the text ends, or they
+        belong to the quotation, which takes the first of them."""
+        quotation = self._quotation
+        self._quotation_took = False
         follows = self._follows(cur, pos, call)
-        if follows == DONE:
-            return ends
         if follows == MORE:
             return MORE
-        if ends == ENDS_BEFORE:
-            self._quoted_calls -= 1
+        at = after_spaces(cur.text, pos)
+        stop = NO_MATCH if at < 0 else self._marker(cur, at, call)
+        rank = 0 if stop < 0 else RANKS.get(self._kind(cur, at, stop), 0)
+        if follows == DONE or (follows == AGAIN and not quotation.owns(rank)):
+            return ends
+        if rank and quotation.owns(rank):
+            quotation.close(rank)
+            self._quotation_took = True
+            self._end = stop
         return NO_MATCH
 
     def _follows(self, cur: Cursor, pos: int, call: CallHandler) -> int:

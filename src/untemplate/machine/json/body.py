@@ -39,14 +39,29 @@ class JsonBody(Body):
         if cur.text[cur.pos : cur.pos + 1] == "{" and "{" not in self.after.first_characters:
             call.mark(MARKUP, cur.pos)
             return self._begin_value(cur, "{", call)
-        if self.opener and not call.opened:
-            answer = self._skip_damaged_opener(cur, call)
+        if self.opener:
+            answer = (self._skip_second_opener if call.opened else self._skip_damaged_opener)(cur, call)
             if answer != NO_MATCH:
                 return answer
         answer = call.at_close(cur, self.after)
         if answer == DONE:
             return call.end_arguments(False)
         return self._begin_value(cur, cur.text[cur.pos], call) if answer == AGAIN else answer
+
+    def _skip_second_opener(self, cur: Cursor, call: CallBeginning) -> int:
+        """Drop an opener of the arguments that comes twice. Return AGAIN, NO_MATCH or MORE."""
+        end = cur.pos + len(self.opener)
+        if not cur.text.startswith(self.opener, cur.pos):
+            undecided = not cur.final and self.opener.startswith(cur.text[cur.pos :])
+            return MORE if undecided else NO_MATCH
+        if not call.may_be_marker(cur.pos, end):
+            return NO_MATCH
+        call.commit_once()
+        call.report("doubled_open", cur.pos, end)
+        call.mark(MARKUP, cur.pos)
+        cur.pos = end
+        call.mark(DROPPED, end)
+        return AGAIN
 
     def _skip_damaged_opener(self, cur: Cursor, call: CallBeginning) -> int:
         """Begin the arguments after an opener that is damaged. Return AGAIN, NO_MATCH or MORE."""

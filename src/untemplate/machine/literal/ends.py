@@ -77,7 +77,8 @@ class StringEnds:
                 pos += 1
                 continue
             if depth < 0 or (depth == 0 and not self.outer):
-                # The calls are closed.
+                # The calls are closed, unless the list would end before its call: ``'a = d['b'] = 1'``.
+                surplus = surplus or (depth < 0 and not in_order)
                 return DONE if not surplus and (pos > start or _GOES_ON.match(c) is None) else NO_MATCH
             if c == ",":
                 return self._item_follows(cur, pos + 1, depth, takes_values)

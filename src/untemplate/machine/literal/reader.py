@@ -27,7 +27,16 @@ from ..lexer import SPACES, WS, Cursor, Literals, literal_set
 from ..signals import DONE, MORE, NO_MATCH
 from .ends import MarkedStringEnds, StringEnds
 from .program import LiteralSyntax
-from .words import closing_quote, cut_word, escape_end, unescape, unescaped, word_json
+from .words import (
+    begins_path,
+    closing_quote,
+    cut_word,
+    escape_end,
+    may_begin_path,
+    unescape,
+    unescaped,
+    word_json,
+)
 
 _OPEN: Final = 0
 _KEY: Final = 1
@@ -85,6 +94,8 @@ class LiteralReader(ArgumentReader):
         self._top_key: str = ""
         self._quote: Literals = syntax.quotes
         self._escapes: bool = False
+        self._begins: bool = False
+        """True before the first text of a string that may have escapes."""
         self._typed: bool = False
         """True if the open string is the text of a value, which its schema converts."""
         self._value: ValueText = ValueText(False, max_held)
@@ -100,6 +111,8 @@ class LiteralReader(ArgumentReader):
         while True:
             if self._phase == _STRING:
                 watched = self._watched
+                if self._begins and not self._decide_escapes(cur, out):
+                    return MORE
                 if not (self._read_string(cur, out) if watched is None else self._read_marked(watched, cur, out)):
                     return MORE
                 continue
@@ -154,7 +167,7 @@ class LiteralReader(ArgumentReader):
 
     def passed(self, text: str) -> str:
         """Return the JSON of text in the middle of a string; "" if it is not, and nothing has happened."""
-        if self._phase != _STRING or self._doubtful or self._typed:
+        if self._phase != _STRING or self._doubtful or self._typed or self._begins:
             return ""
         if self._watched is not None:
             if self._watched.search(text) is not None:
@@ -429,6 +442,7 @@ class LiteralReader(ArgumentReader):
         self._escapes = quote[0] in self._syntax.escaping
         self._watched = None if quote[0] in "'\"" else self._syntax.watched
         self._doubtful = False
+        self._begins = self._escapes
         self._phase = _STRING
         self._typed = False
         if self._syntax.quoted_values and len(self._closers) == 1:
@@ -533,6 +547,16 @@ class LiteralReader(ArgumentReader):
                     continue
             self._close_string(cur, out)
             return True
+
+    def _decide_escapes(self, cur: Cursor, out: CallHandler) -> bool:
+        """Decide by its first text if a string has escapes. False if more text is needed."""
+        if not cur.final and may_begin_path(cur.text, cur.pos):
+            return False
+        self._begins = False
+        if begins_path(cur.text, cur.pos):
+            self._escapes = False
+            out.report("unescaped_backslash", cur.pos, cur.pos)
+        return True
 
     def _close_string(self, cur: Cursor, out: CallHandler) -> None:
         if self._typed:

@@ -20,6 +20,9 @@ _SIMPLE: Final = {
     "0": "\0", "\n": "",
 }  # fmt: skip
 _HEX: Final = {"x": 2, "u": 4, "U": 8}
+_DIGITS_16: Final = "0123456789abcdefABCDEF"
+_PATH: Final = re.compile(r"[A-Za-z]:\\[^\\]|\\\\[\w.$-]{1,64}+\\[^\\]")
+_PATH_BEGUN: Final = re.compile(r"(?:[A-Za-z](?::\\?)?|\\(?:\\(?:[\w.$-]{1,64}+\\?)?)?)?\Z")
 
 
 def cut_word(word: str, as_string: bool) -> str:
@@ -72,9 +75,15 @@ def _number_json(word: str) -> str:
 
 
 def escape_end(text: str, start: int) -> int:
-    """Return where the escape at ``start`` ends, which is past the end of ``text`` if the escape is cut."""
-    kind = text[start + 1 : start + 2]
-    return start + 2 + _HEX.get(kind, 0)
+    """Return where the escape at ``start`` ends, which is past the end of ``text`` if the escape is cut. An escape with
+    too few digits ends at the first character that is not one."""
+    end = start + 2
+    whole = end + _HEX.get(text[start + 1 : end], 0)
+    while end < whole and text[end : end + 1] in _DIGITS_16:
+        end += 1
+        if end > len(text):
+            return whole
+    return end
 
 
 def unescape(escape: str) -> str:
@@ -83,13 +92,21 @@ def unescape(escape: str) -> str:
     simple = _SIMPLE.get(kind)
     if simple is not None:
         return simple
-    if kind in _HEX:
-        try:
-            code = int(escape[2:], 16)
-            return chr(code) if code <= 0x10FFFF else escape
-        except ValueError:
-            return escape
+    if len(escape) == 2 + _HEX.get(kind, len(escape)):
+        code = int(escape[2:], 16)
+        return chr(code) if code <= 0x10FFFF else escape
     return escape
+
+
+def begins_path(text: str, start: int) -> bool:
+    """True if the text of a string at ``start`` is a path of Windows whose backslashes are not escaped: a drive, or the
+    name of a server, and one backslash."""
+    return _PATH.match(text, start) is not None
+
+
+def may_begin_path(text: str, start: int) -> bool:
+    """True if the text ends too early to decide that."""
+    return _PATH_BEGUN.match(text, start) is not None
 
 
 def unescaped(text: str) -> str:

@@ -40,7 +40,7 @@ from .program import TaggedSyntax
 _MAX_DOUBLED: Final = 4
 _TAG_NAME: Final = re.compile(r"[\w.\-]{1,64}")
 
-_MARKUP: Final = frozenset((tags.VALUE_CLOSE, *tags.OPENERS, *tags.CLOSES))
+_MARKUP: Final = frozenset((tags.VALUE_OPEN, tags.TYPE_OPEN, tags.VALUE_CLOSE, *tags.OPENERS, *tags.CLOSES))
 """Kinds of literals that are markup of the call wherever they are."""
 
 # What follows a chain.
@@ -156,6 +156,8 @@ class ValueEnds:
             return self._at_close(cur, start, place, call)
         if tag == tags.KEY_OPEN:
             return self._at_key(cur, start, place, call)
+        if tag in (tags.VALUE_OPEN, tags.TYPE_OPEN):
+            return NO_MATCH
         if tag in (tags.OTHER_OPEN, tags.OTHER_CLOSE):
             return self._at_other(cur, tag, call)
         if tag == tags.VALUE_STEM:
@@ -207,14 +209,9 @@ class ValueEnds:
         if follows == _END and last:
             return ends
         if last >= self._call:
-            ranks = self._ranks_in(cur.text, at, after)
-            if rank == VALUE:
-                ranks.append(VALUE)
-            if not quotation.owns_all(ranks):
-                if follows == _OPENER or last == RANKS[tags.SECTION_CLOSE]:
-                    return ends
-                if rank == VALUE and self._stands_alone(cur.text, after, place):
-                    return ends
+            ranks = self._ranks_in(cur.text, at, after) + [VALUE] * (rank == VALUE)
+            if self._is_own_chain(cur, after, ranks, follows, place):
+                return ends
             for one in ranks:
                 quotation.close(one)
             self._quotation_took = True
@@ -227,6 +224,15 @@ class ValueEnds:
             quotation.close(rank)
             self._quotation_took = True
         return NO_MATCH
+
+    def _is_own_chain(self, cur: Cursor, end: int, ranks: list[int], follows: int, place: int) -> bool:
+        """True if a whole chain that ends at ``end`` belongs to the call, although the value shows openers: not if the
+        quotation owns all of it, and else before another call, with the section's close, or on lines of its own."""
+        if self._quotation.owns_all(ranks):
+            return False
+        if follows == _OPENER or RANKS[tags.SECTION_CLOSE] in ranks:
+            return True
+        return VALUE in ranks and self._stands_alone(cur.text, end, place)
 
     def _ranks_in(self, text: str, start: int, end: int) -> list[int]:
         """Return the ranks of the closes of a chain."""
@@ -363,7 +369,7 @@ class ValueEnds:
         key = self._whole_key(cur, self.end)
         if key is None:
             return MORE
-        self.markup = key in self._declared
+        self.markup = key in self._declared or any(cur.text.startswith(name, self.end) for name in self._declared)
         if key and not self._quotation.shows_call() and self._may_begin(key, place):
             return ENDS_BEFORE
         if key:
@@ -396,6 +402,13 @@ class ValueEnds:
             if word.endswith(key) and key not in self._seen and is_nearly(word[: len(word) - len(key)], opener):
                 return found.start() - len(key)
         return NO_MATCH
+
+    def plain_name(self, raw: str) -> str:
+        """Return a key without what is left of another opener before it, if a declared parameter remains."""
+        for key in self._declared if raw not in self._declared else ():
+            if raw.endswith(key) and key not in self._seen and is_nearly(raw[: len(raw) - len(key)], self._key_opener):
+                return key
+        return raw
 
     def whole_name(self, raw: str) -> str:
         """Return a key whose close is damaged, without what is left of that."""

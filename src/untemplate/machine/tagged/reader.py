@@ -250,18 +250,9 @@ class TaggedReader(ArgumentReader):
             if self._any:
                 self._pending.append("}")
             return DONE
-        doubled = self._doubled_close(cur, call) if self._any and not self._dropping else NO_MATCH
-        if doubled != NO_MATCH:
-            return doubled
-        damaged = self._ends.damaged_key(cur, cur.pos) if self._any and not self._dropping else NO_MATCH
-        if damaged == MORE:
-            return MORE
-        if damaged >= 0:
-            call.report("broken_key", cur.pos, damaged)
-            cur.pos = damaged
-            call.mark(DROPPED, damaged)
-            self._phase = _KEY
-            return AGAIN
+        wrong = self._wrong_tag(cur, call) if self._any and not self._dropping else NO_MATCH
+        if wrong != NO_MATCH:
+            return wrong
         next_tag = between.find(text, cur.pos + 1)
         stop = len(text) if cur.final else between.undecided_from(text, cur.pos + 1)
         self._drop(cur, stop if next_tag is None else next_tag.start(), call)
@@ -273,6 +264,22 @@ class TaggedReader(ArgumentReader):
             call.report("variant_spelling", cur.pos, end)
         cur.pos = end
         call.mark(MARKUP, end)
+
+    def _wrong_tag(self, cur: Cursor, call: CallHandler) -> int:
+        """Drop a second close of a value, or a damaged opener. Return AGAIN, NO_MATCH or MORE."""
+        doubled = self._doubled_close(cur, call)
+        return self._damaged_key(cur, call) if doubled == NO_MATCH else doubled
+
+    def _damaged_key(self, cur: Cursor, call: CallHandler) -> int:
+        """Drop the damaged opener of a declared parameter. Return AGAIN, NO_MATCH or MORE."""
+        end = self._ends.damaged_key(cur, cur.pos)
+        if end < 0:
+            return end
+        call.report("broken_key", cur.pos, end)
+        cur.pos = end
+        call.mark(DROPPED, end)
+        self._phase = _KEY
+        return AGAIN
 
     def _doubled_close(self, cur: Cursor, call: CallHandler) -> int:
         """Drop a close tag after a value that is closed already."""
@@ -326,6 +333,13 @@ class TaggedReader(ArgumentReader):
         if syntax.key_ends.tags[found.group()] != tags.KEY_CLOSE:
             key = self._ends.whole_name(key)
             call.report("missing_close", end, end)
+        plain = self._ends.plain_name(key)
+        if plain != key:
+            start = cur.pos + raw.index(key)
+            call.report("broken_key", start, start + len(key) - len(plain))
+            call.mark(MARKUP, start)
+            call.mark(DROPPED, start + len(key) - len(plain))
+            key = plain
         self._key = unescape_xml(key) if syntax.unescape_keys else key
         self._mark_key(cur.pos, raw, key, call)
         param = self._tools.param(self._name, self._key)
@@ -447,19 +461,8 @@ class TaggedReader(ArgumentReader):
 
     def _read_value(self, cur: Cursor, call: CallHandler) -> int:
         text = cur.text
-        if not self._opened:
-            if cur.pos >= len(text):
-                return MORE
-            doubled = self._syntax.doubled_opens.at(text, cur.pos, cur.final)
-            if doubled == MORE:
-                return MORE
-            if doubled >= 0 and call.may_be_marker(cur.pos, doubled):
-                call.report("doubled_open", cur.pos, doubled)
-                cur.pos = doubled
-                call.mark(DROPPED, doubled)
-                return AGAIN
-            self._opened = True
-            self._pending.append(self._key_text())
+        if not self._opened and not self._open_value(cur, call):
+            return MORE
         if self._trim:
             if not self._trim_front(cur):
                 return MORE
@@ -467,7 +470,6 @@ class TaggedReader(ArgumentReader):
         if self._begins and not self._read_section(cur, call):
             return MORE
         self._waits = False
-        syntax = self._syntax
         stops = self._ends.stops
         start = cur.pos
         search = start
@@ -499,31 +501,48 @@ class TaggedReader(ArgumentReader):
             if verdict == MORE:
                 self._waits = True
                 return MORE
-            if self._newlines and verdict != ENDS_BEFORE and not syntax.trim_after:
-                self._put_pending(call)
-                self._value.add(self._newlines, call)
-                call.mark(ARGUMENT_TEXT, at)
-            elif self._newlines:
-                call.mark(MARKUP, at)
-                call.remark(MARKUP, call.accounted() - len(self._newlines), call.accounted())
-            elif verdict != ENDS:
-                call.mark(MARKUP, at)
-            if verdict == ENDS_BEFORE:
-                call.report("missing_close", at, at)
-            elif verdict == ENDS_MISSPELLED:
-                cur.pos = self._ends.end
-                call.mark(DROPPED, cur.pos)
-                call.report("misspelled_close", at, cur.pos)
-            else:
-                self._take_marker(cur, self._ends.end, call)
-                if verdict == ENDS_IN_QUOTATION:
-                    call.report("missing_close", at, at)
-            self._newlines = ""
-            self._put_pending(call)
-            self._value.close(call, cur.pos)
-            self._leave_section()
-            self._phase = _BETWEEN
+            self._end_value(cur, at, verdict, call)
             return AGAIN
+
+    def _open_value(self, cur: Cursor, call: CallHandler) -> bool:
+        """Read the beginning of a value. False if more text is needed."""
+        if cur.pos >= len(cur.text):
+            return False
+        doubled = self._syntax.doubled_opens.at(cur.text, cur.pos, cur.final)
+        if doubled == MORE:
+            return False
+        if doubled >= 0 and call.may_be_marker(cur.pos, doubled):
+            self._report_markup(cur.pos, doubled, call)
+        self._opened = True
+        self._pending.append(self._key_text())
+        return True
+
+    def _end_value(self, cur: Cursor, at: int, verdict: int, call: CallHandler) -> None:
+        """End the value at the literal that is at ``at``."""
+        if self._newlines and verdict != ENDS_BEFORE and not self._syntax.trim_after:
+            self._put_pending(call)
+            self._value.add(self._newlines, call)
+            call.mark(ARGUMENT_TEXT, at)
+        elif self._newlines:
+            call.mark(MARKUP, at)
+            call.remark(MARKUP, call.accounted() - len(self._newlines), call.accounted())
+        elif verdict != ENDS:
+            call.mark(MARKUP, at)
+        if verdict == ENDS_BEFORE:
+            call.report("missing_close", at, at)
+        elif verdict == ENDS_MISSPELLED:
+            cur.pos = self._ends.end
+            call.mark(DROPPED, cur.pos)
+            call.report("misspelled_close", at, cur.pos)
+        else:
+            self._take_marker(cur, self._ends.end, call)
+            if verdict == ENDS_IN_QUOTATION:
+                call.report("missing_close", at, at)
+        self._newlines = ""
+        self._put_pending(call)
+        self._value.close(call, cur.pos)
+        self._leave_section()
+        self._phase = _BETWEEN
 
     def _place(self, found: re.Match[str], before: str) -> int:
         """Return the place in its line of a literal that comes after this text of the value."""

@@ -1,0 +1,117 @@
+"""A call with damaged markers is right, or something about it is reported: no argument is in another one in silence.
+
+A message is rendered, and one or two of its markers are damaged: missing, doubled, misspelled, or a character lost.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import pytest
+
+from untemplate import OutputParser
+from untemplate.format import Format, Marker
+from untemplate.render import expressible, render
+
+from .strategies import FORMATS
+
+STRING = {"type": "string"}
+PLACE = {"type": "object", "properties": {"lat": {"type": "number"}, "lon": {"type": "number"}}}
+SCHEMAS = {
+    "find_hotel": {"town": STRING, "nights": {"type": "integer"}, "near": PLACE},
+    "send_mail": {"address": STRING, "body": STRING},
+}
+TOOLS = [
+    {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": schema}}}
+    for name, schema in SCHEMAS.items()
+]
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+
+HOTEL = call("find_hotel", town="Lima", nights=3, near={"lat": -12.5, "lon": 77})
+MAIL = call("send_mail", address="a@b.org", body="Dear all,\n\n  see you.\n")
+MESSAGES = [
+    {"role": "assistant", "content": "I look.", "tool_calls": [HOTEL]},
+    {"role": "assistant", "content": None, "tool_calls": [MAIL, HOTEL]},
+]
+
+
+def markers(value: object) -> Iterator[str]:
+    if isinstance(value, Marker):
+        yield value.text
+    elif is_dataclass(value):
+        for field in fields(value):
+            if field.name != "turn":
+                yield from markers(getattr(value, field.name))
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from markers(item)
+
+
+def damaged(raw: str, found: list[str], rng: random.Random) -> str:
+    marker = rng.choice([m for m in found if m in raw])
+    start = rng.choice([m.start() for m in re.finditer(re.escape(marker), raw)])
+    end = start + len(marker)
+    kind = rng.randrange(4)
+    if kind == 0:
+        return raw[:start] + raw[end:]
+    if kind == 1:
+        return raw[:end] + marker + raw[end:]
+    at = rng.randrange(start, end)
+    return raw[:at] + ("" if kind == 2 else rng.choice("xqz")) + raw[at + 1 :]
+
+
+def calls_of(parsed: Any) -> list[tuple[str, Any]]:
+    found = []
+    for one in parsed.tool_calls:
+        try:
+            found.append((one.function.name, json.loads(one.function.arguments)))
+        except ValueError:
+            found.append((one.function.name, one.function.arguments))
+    return found
+
+
+def swallows(fmt: Format, tools: Any, times: int, samples: int) -> list[str]:
+    """Return the outputs in which an argument is in another one, and nothing is reported."""
+    rng = random.Random(f"{fmt.name} {times}")
+    parser = OutputParser.from_format(fmt)
+    wrong = []
+    for message in MESSAGES:
+        if expressible(fmt, message, tools=tools) is not None:
+            continue
+        raw = render(fmt, message)
+        found = sorted({m for m in markers(fmt) if len(m.strip()) > 1 and m in raw})
+        wanted = calls_of(parser.parse(raw, tools=tools))
+        for _ in range(samples if found else 0):
+            output = raw
+            for _ in range(times):
+                output = damaged(output, found, rng) if any(m in output for m in found) else output
+            parsed = parser.parse(output, tools=tools)
+            if parsed.diagnostics or any(one.status != "ok" for one in parsed.tool_calls):
+                continue
+            for name, arguments in calls_of(parsed):
+                known = [other for tool, other in wanted if tool == name]
+                if isinstance(arguments, dict) and any(set(other) - set(arguments) for other in known):
+                    wrong.append(output)
+    return wrong
+
+
+@pytest.mark.parametrize("name", [name for name, fmt in FORMATS.items() if fmt.tools])
+@pytest.mark.parametrize("times", [1, 2])
+def test_no_argument_is_swallowed_in_silence(name: str, times: int) -> None:
+    assert swallows(FORMATS[name], TOOLS, times, 12) == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", [name for name, fmt in FORMATS.items() if fmt.tools])
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_no_argument_is_swallowed_in_silence_ever(name: str, times: int) -> None:
+    assert swallows(FORMATS[name], TOOLS, times, 400) == []
