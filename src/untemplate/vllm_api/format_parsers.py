@@ -511,11 +511,10 @@ def _with_calls(channels: Channels, text: str, spans: Sequence[tuple[int, int, i
             parts += (header, text[start:end])
             done, in_call = end, True
         elif in_call:
-            for close in closes:
-                if text.startswith(close, start):
-                    parts.append(close)
-                    done, in_call = start + len(close), False
-                    break
+            close = next((close for close in closes if text.startswith(close, start)), "")
+            if close:
+                parts.append(close)
+                done, in_call = start + len(close), False
     if in_call:  # The output ends without the close of its last call.
         parts.append(text[done:])
     return "".join(parts)
