@@ -122,7 +122,7 @@ class ElementReader(ArgumentReader):
         for head in self._syntax.heads:
             if head in text:
                 return ""
-        self._keep_recent(text)
+        self._recent.append(text)  # ``_add`` bounds it
         return json_escape(text)
 
     def cut(self, cur: Cursor, call: CallHandler) -> None:

@@ -138,11 +138,11 @@ class TaggedReader(ArgumentReader):
             if last == "\r" or syntax.holds_after > 1 or text[-2:-1] in "\r\n":
                 return ""
             # The newline is marked as text of the value, until what follows decides.
-            self._add_to_line(text)
+            self._line.append(text)  # ``_read_text`` bounds it
             text = self._newlines + text[:-1]
             self._newlines = last
             return json_escape(text)
-        self._add_to_line(text)
+        self._line.append(text)  # ``_read_text`` bounds it
         if self._newlines:
             text = self._newlines + text
             self._newlines = ""
