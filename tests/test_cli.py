@@ -364,7 +364,7 @@ def test_a_bad_name(run: Run):
     )
     assert run.fails("parse", "--format", "") == f"untemplate: error: unknown format ''; {FORMS} valid names: {ALL}"
     assert run.fails("parse", "--format", "hermes", "--reasoning", "qwen33") == (
-        "untemplate: error: unknown reasoning format 'qwen33'; did you mean 'qwen3' or 'qwen3_5' or 'qwen3.5'? "
+        "untemplate: error: unknown reasoning format 'qwen33'; did you mean 'qwen3' or 'qwen38' or 'qwen36'? "
         "valid names: " + ", ".join(names("reasoning"))
     )
 

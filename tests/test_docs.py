@@ -17,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import tomllib
 from collections.abc import Iterator
 from dataclasses import is_dataclass
@@ -247,15 +248,19 @@ def serving(command: str, folder: Path) -> Iterator[str]:
         for line in process.stdout:
             lines.append(line)
             if found := re.search(r"(?:serves|inspects) on (http://[\d.:]+)", line):
+                # A full pipe would stop the server: it logs a line for each request.
+                rest = threading.Thread(target=process.stdout.read)
+                rest.start()
                 yield found[1]
                 process.terminate()  # SIGINT is ignored where a shell runs the tests in the background
                 break
         else:
             pytest.fail("".join(lines))
         try:
-            process.communicate(timeout=60)
+            process.wait(timeout=60)
         finally:
             process.kill()
+            rest.join()
     assert process.returncode in (0, -signal.SIGTERM)
 
 

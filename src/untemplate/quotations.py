@@ -65,12 +65,12 @@ CONTEXTS: Final[Mapping[str, Callable[[str], str]]] = {
     "a JSON string": lambda call: f'{{"note": {json.dumps(call, ensure_ascii=False)}}}',
     "a JSON string without escapes": lambda call: f'{{"note": "{call}"}}',
 }
-"""What the output holds, for a quoted call."""
+"""Writers of an output that quotes a call, by context."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotedCalls:
-    """How many of the quotations are called.
+    """Contexts in which a quoted call is called.
 
     Attributes:
         provable: can token ids prove the format's calls.

@@ -115,6 +115,10 @@ def validators() -> dict[str, Any]:
     }
 
 
+HINTS = frozenset(("foreign_marker", "call_like_text", "markup_in_value"))
+"""Diagnostics that only hint at text: markers in content or in a value, which a grammar of free text may draw."""
+
+
 def problem(
     parser: OutputParser,
     text: str,
@@ -130,8 +134,7 @@ def problem(
 ) -> str | None:
     """Return the reason why a sample is not sound; ``None`` if it is. Codes of diagnostics may be allowed."""
     parsed = parser.parse(text, tools=tools, token_ids=ids, prompt=prompt, tool_choice=tool_choice)
-    # A marker of another format in free text is content, and only hinted at.
-    if codes := [d.code for d in parsed.diagnostics if d.code != "foreign_marker" and d.code not in allowed]:
+    if codes := [d.code for d in parsed.diagnostics if d.code not in HINTS | allowed]:
         return f"diagnostics {codes}"
     if calls and not parsed.tool_calls:
         return "no calls"

@@ -22,17 +22,20 @@ from .strategies import FORMATS, TOOLS, messages
 EVERY = pytest.mark.parametrize("fmt", FORMATS.values(), ids=list(FORMATS))
 
 
+HINTS = {"markup_in_value", "call_like_text", "fenced_call"}
+"""Diagnostics of a message that comes back: a value or the content holds markup, or a fence in it is left open."""
+
+
 def holds(fmt: Format, message: dict[str, Any], tools: list[dict[str, Any]] | None, cuts: int) -> None:
     if expressible(fmt, message, tools=tools) is not None:
         return
     functions = [call["function"] for call in message.get("tool_calls", ())]
     raw = render(fmt, message)
-    # A value may hold markup of its call. Nothing else may be reported.
     labels = [d.code for d in OutputParser.from_format(fmt).parse(raw, tools=tools).diagnostics]
     found = OutputParser.from_format(fmt).parse(raw, tools=tools).tool_calls if labels else []
     statuses = [call.status for call in found] or ["ok"] * len(functions)
-    assert labels == ["markup_in_value"] * len(labels), raw
-    assert statuses.count("recovered") <= len(labels), raw
+    assert set(labels) <= HINTS, raw
+    assert statuses.count("recovered") <= labels.count("markup_in_value"), raw
     assert len(statuses) == len(functions), raw
     calls = zip(functions, statuses, strict=True)
     expected = {

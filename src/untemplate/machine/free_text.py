@@ -53,10 +53,10 @@ NEEDS_TWO_PARTS: Final = 1
 """It ends the message if a role and another marker follow its opener; else it is text."""
 IS_TEXT: Final = 2
 
-_MOST_PIECES: Final = 1024
+_MOST_PIECES: Final = 256
 _SHORT_TEXT: Final = 256
 """Characters that may be searched for a fence before each call."""
-_LONG_PIECE: Final = 4096
+_LONG_PIECE: Final = 512
 """Characters of a piece that is not kept."""
 
 LONE_NAME: Final = re.compile(r"[\w.\-]++")
@@ -206,9 +206,9 @@ class FreeText:
         if self.at_start or region != self._region:
             self._begin_piece(region)
             self.at_start = False
-        self.last_piece = pieces[-1]
+        self.last_piece = pieces[-1][-_LONG_PIECE:]
         self._pieces += pieces
-        if len(self._pieces) > _MOST_PIECES:
+        if len(self._pieces) > _MOST_PIECES or len(pieces[-1]) > _LONG_PIECE:
             self._read_pieces()
 
     def _begin_piece(self, region: int) -> None:

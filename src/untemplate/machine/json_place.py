@@ -74,7 +74,7 @@ class JsonPlace:
         self._begun = ""
 
     def _read_words(self, text: str, pos: int) -> int:
-        """Read whole words. Return where reading goes on; -1 at the end of the text."""
+        """Read whole words. Return the place to continue at; -1 at the end of the text."""
         found = _WORDS.match(text, pos)
         end = pos if found is None else found.end()
         if end >= len(text):

@@ -39,11 +39,11 @@ class TentativeCalls:
         """The receiver that gets the events if the calls are accepted."""
         self.recorder: CallRecorder = CallRecorder()
         self.end_of_last_call: int = 0
-        """Where the last whole call ends."""
+        """Place of the end of the last whole call."""
         self.close_start: int = -1
-        """Where the marker begins that closes reasoning after the calls; -1 if none does."""
+        """Place of the marker that closes reasoning after the calls; -1 without one."""
         self.close_end: int = 0
-        """Where that marker ends."""
+        """Place of its end."""
         self.close_rule: MarkerRule | None = None
         """The rule of that marker."""
         self._first: int = first

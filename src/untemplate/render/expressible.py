@@ -42,6 +42,8 @@ def expressible(fmt: Format, message: Any, tools: Any = None) -> Inexpressible |
     problem = _parts_problem(fmt, read, offered)
     if problem is not None:
         return problem
+    if read.calls and not offered.known and fmt.tools and fmt.tools[0].alone:
+        return Inexpressible.UNKNOWN_TOOL  # a call without any marker is read only if its tool is offered
     if fmt.channels is not None:
         problem = _channel_texts_problem(fmt, fmt.channels, read)
     else:

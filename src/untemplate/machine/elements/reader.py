@@ -122,7 +122,7 @@ class ElementReader(ArgumentReader):
         for head in self._syntax.heads:
             if head in text:
                 return ""
-        self._recent.append(text)  # ``_add`` bounds it
+        self._recent.append(text[-MOST_OF_LINE:])  # ``_add`` bounds their number
         return json_escape(text)
 
     def cut(self, cur: Cursor, call: CallHandler) -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
+from ...jsontext.coercion import Param
 from ...jsontext.lexical import json_escape
 from ...tools import ToolSet
 from .. import tags
@@ -66,8 +67,7 @@ class LiteralReader(ArgumentReader):
         """``outer``: the closing character of the list around the call, which also ends the call; empty if there is
         none."""
         self._syntax: LiteralSyntax = syntax
-        self._tools: ToolSet = tools
-        self._name: str = name
+        self._called: tuple[ToolSet, str] = (tools, name)
         self._stops: Literals = syntax.frame.stops
         self._phase: int = _OPEN
         # The closing characters of what is open, outermost first, and the JSON closer of each.
@@ -326,7 +326,8 @@ class LiteralReader(ArgumentReader):
 
     def _next_name(self) -> str:
         """Return a name for a value without a key: the schema's next parameter, or else the value's number."""
-        name = self._tools.positional(self._name, self._keys)
+        tools, tool = self._called
+        name = tools.positional(tool, self._keys)
         return name if name is not None else str(self._keys)
 
     def _close(self, cur: Cursor, c: str, out: CallHandler) -> int:
@@ -446,7 +447,7 @@ class LiteralReader(ArgumentReader):
         self._phase = _STRING
         self._typed = False
         if self._syntax.quoted_values and len(self._closers) == 1:
-            self._value.begin(self._tools.param(self._name, self._top_key), "", "")
+            self._value.begin(self._top_param(), "", "")
             self._typed = self._value.handling != STREAM
         if not self._typed:
             out.put('"')
@@ -701,7 +702,12 @@ class LiteralReader(ArgumentReader):
             self.valid = self.valid and value != word
             out.report("unquoted_value", start, end)
 
+    def _top_param(self) -> Param | None:
+        """Return the declared parameter of the top-level key that is being read."""
+        tools, tool = self._called
+        return tools.param(tool, self._top_key)
+
     def _wants_string(self) -> bool:
         """True if the schema allows only a string here."""
-        param = self._tools.param(self._name, self._top_key) if len(self._closers) == 1 else None
+        param = self._top_param() if len(self._closers) == 1 else None
         return param is not None and param.streams

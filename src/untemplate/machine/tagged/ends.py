@@ -226,8 +226,8 @@ class ValueEnds:
         return NO_MATCH
 
     def _is_own_chain(self, cur: Cursor, end: int, ranks: list[int], follows: int, place: int) -> bool:
-        """True if a whole chain that ends at ``end`` belongs to the call, although the value shows openers: not if the
-        quotation owns all of it, and else before another call, with the section's close, or on lines of its own."""
+        """True if a whole chain that ends at ``end`` belongs to the call, although the value shows openers. One that
+        the quotation owns does not. Others do before another call, with the section's close, or on their own lines."""
         if self._quotation.owns_all(ranks):
             return False
         if follows == _OPENER or RANKS[tags.SECTION_CLOSE] in ranks:

@@ -52,7 +52,7 @@ def _chain(syntax: TaggedSyntax, outermost: int) -> str:
 
 
 def _literal(syntax: TaggedSyntax, kind: int, *sets: Literals) -> str:
-    """Return an expression for the literals of this kind; empty if there are none."""
+    """Return an expression for the literals of this kind; may be empty."""
     texts = [text for text, tag in sets[0].tags.items() if tag == kind and text not in syntax.frame.variants]
     return f"(?:{'|'.join(_decided(text, sets) for text in texts)})" if texts else ""
 

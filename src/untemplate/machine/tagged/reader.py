@@ -2,7 +2,7 @@
 
 * A close tag closes a value only if the text after it may follow a close (``ends``). If a token id proves the
   tag, nothing is buffered.
-* A value whose opener or close is missing, doubled or misspelled is read all the same, and reported.
+* A value whose opener or close is missing, doubled or misspelled is still read, and reported.
 * Values that can only become a string stream. Others are converted by their schema when they close.
 * A value loses the newlines that its format declares, and no other white space. Without its close it also loses the
   newline that the format writes after a close.
@@ -138,11 +138,11 @@ class TaggedReader(ArgumentReader):
             if last == "\r" or syntax.holds_after > 1 or text[-2:-1] in "\r\n":
                 return ""
             # The newline is marked as text of the value, until what follows decides.
-            self._line.append(text)  # ``_read_text`` bounds it
+            self._line.append(text[-MOST_OF_LINE - 1 :])  # ``_read_text`` bounds their number
             text = self._newlines + text[:-1]
             self._newlines = last
             return json_escape(text)
-        self._line.append(text)  # ``_read_text`` bounds it
+        self._line.append(text[-MOST_OF_LINE - 1 :])  # ``_read_text`` bounds their number
         if self._newlines:
             text = self._newlines + text
             self._newlines = ""
