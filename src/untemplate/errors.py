@@ -20,6 +20,7 @@
     ├── InspectorError (ValueError)            a request that the inspector cannot answer
     ├── ApiError                               a request to the gateway that fails (``untemplate_gateway.errors``)
     │   └── EngineError                        the engine behind the gateway failed
+    ├── CommandError (RuntimeError)            a program of `untemplate conform` that breaks the protocol
     └── LawBroken (AssertionError)             a law that does not hold (``untemplate.testing``)
 
 Model output never raises: what is wrong with it is a status of a call or a diagnostic. Wrong arguments of the caller
