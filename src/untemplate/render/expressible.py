@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..format import Channels, Content, Format, JsonBody, NamedBody, Reasoning, Tools
+from ..machine.markdown import IN_STRING, ON_QUOTED_LINE, TextBefore
 from ..tools import ToolSet
 from .calls import ILLEGAL, MAX_NAME, WS, call_problem, name_ends, spellings
 from .message import AssistantMessage, read_message
@@ -44,6 +45,8 @@ def expressible(fmt: Format, message: Any, tools: Any = None) -> Inexpressible |
         return problem
     if read.calls and not offered.known and fmt.tools and fmt.tools[0].alone:
         return Inexpressible.UNKNOWN_TOOL  # a call without any marker is read only if its tool is offered
+    if read.calls and read.content and fmt.tools and _quotes(fmt.tools[0], read.content):
+        return Inexpressible.CONTENT_WITH_CALLS
     if fmt.channels is not None:
         problem = _channel_texts_problem(fmt, fmt.channels, read)
     else:
@@ -55,6 +58,14 @@ def expressible(fmt: Format, message: Any, tools: Any = None) -> Inexpressible |
         if problem is not None:
             return problem
     return None
+
+
+def _quotes(tools: Tools, content: str) -> bool:
+    """True if a call directly after this content would be quoted, such as on a line that begins as a block quote."""
+    opener = next((m.text for m in (tools.section_open, tools.list_open, tools.call_open) if m is not None), "")
+    before = TextBefore()
+    before.read("\n" + content)
+    return before.evidence(opener[: len(opener) - len(opener.lstrip(WS))]) in (ON_QUOTED_LINE, IN_STRING)
 
 
 def _parts_problem(fmt: Format, message: AssistantMessage, offered: ToolSet) -> Inexpressible | None:
