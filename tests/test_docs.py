@@ -232,6 +232,7 @@ def files(tmp_path: Path) -> Path:
     tokenizer.save(str(model / "tokenizer.json"))
     ids = {"completion_ids": tokenizer.encode("Hi.").ids}
     (tmp_path / "rollouts.jsonl").write_text(json.dumps(ids) + "\n", "utf-8")
+    shutil.copy(ROOT / "examples" / "conform_parser.py", tmp_path)
     shutil.copy(ROOT / "demo" / "src" / "untemplate_demo" / "untemplate-demo.gguf", tmp_path / "model.gguf")
     return tmp_path
 
