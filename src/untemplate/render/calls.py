@@ -161,7 +161,9 @@ def _tagged_problem(
         f"{_alternation(spellings(opener))}\\s*[^\\s<>]{{1,{MAX_NAME}}}?\\s*{_alternation(name_ends(tools, body))}"
     )
     tags = (*successors, *(text for marker in openers for text in spellings(marker)))
-    close = _alternation(arguments.value_close.spellings)
+    # The close of a key in place of the value's is read as the value's, if a value has an opener of its own.
+    wrong_closes = arguments.key_close.spellings if arguments.value_open is not None else ()
+    close = _alternation((*arguments.value_close.spellings, *wrong_closes))
     space = f"[{WS}]{{0,{_MAX_LOOKAHEAD}}}"
     # A close that comes twice is read as one.
     closes = re.compile(f"(?={close}{space}(?:{close}{space})*{_alternation(successors)})")

@@ -108,7 +108,7 @@ def _texts_problem(
             _holds(text, after, reasoning.close.spellings)
             or text.startswith(spellings(reasoning.open))
             or (fmt.content is not None and text.lstrip(WS).startswith(fmt.content.open.spellings))
-            or _opens_call(text, after, syntaxes)
+            or _opens_call(fmt, text, after, syntaxes)
             or _straddles(text, after, spellings(fmt.turn.end))
         ):
             return Inexpressible.MARKER_IN_REASONING
@@ -119,7 +119,7 @@ def _texts_problem(
     after = (fmt.tools[0].lead + calls if calls else "") if wrap is None else wrap.close.text
     if _touches(text, turn or block or wrap is not None, after != ""):
         return Inexpressible.OUTER_WHITE_SPACE
-    if _content_marker(fmt, text, after, wrap) or _opens_call(text, after, syntaxes):
+    if _content_marker(fmt, text, after, wrap) or _opens_call(fmt, text, after, syntaxes):
         return Inexpressible.MARKER_IN_CONTENT
     if any(_bare_call(tools, text.lstrip(WS), offered) for tools in syntaxes):
         return Inexpressible.LOOKS_LIKE_A_CALL
@@ -221,18 +221,23 @@ def _places(text: str, after: str, spellings: Iterable[str]) -> Iterator[tuple[i
 # -- Text that reads as a call --------------------------------------------------------------------------------------
 
 
-def _opens_call(text: str, after: str, syntaxes: tuple[Tools, ...]) -> bool:
+def _opens_call(fmt: Format, text: str, after: str, syntaxes: tuple[Tools, ...]) -> bool:
     """True if the text has an opener, and the text after it could continue as a call."""
     whole = text + after
     for tools in syntaxes:
         # If an opener comes first, a close that ends in the markup after the text removes that markup with it.
-        cut = _straddles(text, after, (*spellings(tools.section_close), *spellings(tools.call_close)))
+        closes = (*spellings(tools.section_close), *spellings(tools.call_close))
+        cut = _straddles(text, after, closes)
+        # Markers of calls without a call are dropped, so a close or the end of the turn is enough as well.
+        nothing: list[tuple[str, ...] | NamedBody] = [
+            (*closes, *spellings(tools.list_close), *spellings(fmt.turn.end))
+        ]
         for openers, sequences in _openers(tools):
             for _, end in _places(text, after, openers):
                 if (
                     cut
                     or end > len(text)
-                    or any(_follows(tools, parts, whole[end:], len(after)) for parts in sequences)
+                    or any(_follows(tools, parts, whole[end:], len(after)) for parts in (*sequences, nothing))
                 ):
                     return True
     return False
