@@ -12,8 +12,8 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
 # The same examples in every run, so that everybody finds what CI finds. `make laws` searches for new ones. Hypothesis
-# mixes in constants of the modules loaded so far: any change of the source would draw other examples, as would the order
-# of the files. It has no setting for that.
+# mixes in constants of the modules loaded so far: a change of the source, or another order of the files, would draw
+# other examples. It has no setting for that.
 providers._get_local_constants = Constants
 settings.register_profile("sampled", deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 settings.register_profile("exhaustive", deadline=None, max_examples=500, suppress_health_check=list(HealthCheck))
