@@ -229,9 +229,7 @@ def _opens_call(fmt: Format, text: str, after: str, syntaxes: tuple[Tools, ...])
         closes = (*spellings(tools.section_close), *spellings(tools.call_close))
         cut = _straddles(text, after, closes)
         # Markers of calls without a call are dropped, so a close or the end of the turn is enough as well.
-        nothing: list[tuple[str, ...] | NamedBody] = [
-            (*closes, *spellings(tools.list_close), *spellings(fmt.turn.end))
-        ]
+        nothing: list[tuple[str, ...] | NamedBody] = [(*closes, *spellings(tools.list_close), *spellings(fmt.turn.end))]
         for openers, sequences in _openers(tools):
             for _, end in _places(text, after, openers):
                 if (
