@@ -205,7 +205,8 @@ class Stream:
         result.reasoning_field = self._policy.reasoning_field
         backend = self._backend
         backend.complete(result)
-        result.tools_called = backend.has_whole_calls or (backend.has_calls and not backend.ends_in_cut_call)
+        if result.tools_called:
+            result.tools_called = backend.has_whole_calls or not backend.ends_in_cut_call
         result.finish_reason = self.finish_reason
         return result
 

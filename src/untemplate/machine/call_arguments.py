@@ -172,6 +172,11 @@ class ArgumentsReader(CallBeginning):
             if answer != AGAIN:
                 return answer
 
+    def pass_on(self, pieces: list[str]) -> None:
+        """Take note of text of a value that has been emitted without being read."""
+        if self._phase == _VALUE and self._reader is not None:
+            self._reader.pass_on(pieces)
+
     def finish(self) -> bool:
         """Take note that the output ended inside the arguments. False if this is not a call."""
         cur = self.context.cur

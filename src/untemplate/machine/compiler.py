@@ -276,6 +276,7 @@ def _compile_frame(syntax: CallSyntax, tools: Tools, turn_end: Marker | None) ->
     syntax.bare = tools.bare
     syntax.lists = NEVER if tools.list_open is None else MAYBE if tools.list_optional else ALWAYS
     syntax.section_end = Literals(_tags((tools.section_close, tags.SECTION_CLOSE)))
+    syntax.section_closes = not syntax.section_end.empty
     syntax.opens = NEVER if tools.call_open is None else MAYBE if "call" in tools.optional else ALWAYS
     syntax.closes = tools.call_close is not None
     separators = [s for s in _spellings(tools.separator) if s.strip()]
@@ -299,6 +300,7 @@ def _compile_frame(syntax: CallSyntax, tools: Tools, turn_end: Marker | None) ->
     )
     syntax.after = Literals(_tags((arguments_close, tags.ARGUMENTS_CLOSE), (tools.call_close, tags.CALL_CLOSE)))
     syntax.before_body = Literals(_tags((name_open, tags.NAME_OPEN)))
+    syntax.name_opens = name_open is not None
     syntax.starts = Literals(
         _tags((tools.section_open, tags.SECTION_OPEN), (tools.call_open, tags.CALL_OPEN), (name_open, tags.NAME_OPEN))
     )

@@ -16,7 +16,7 @@ from .context import ReaderContext
 from .diagnostics import DiagnosticCode
 from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
 from .lexer import WS, shared_start
-from .markdown import IN_FENCE, IN_STRING, NO_EVIDENCE, TextBefore
+from .markdown import IN_FENCE, IN_STRING, NO_EVIDENCE, TextBefore, quotes_nothing
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END
 from .program import (
     CALL_TEXT,
@@ -66,6 +66,8 @@ _NO_RULE: Final = MarkerRule(ENTER_STATE)
 _SENTENCE_ENDS: Final = frozenset(".!?。！？:")
 _CLOSING_SIGNS: Final = " \t\"')]*_`”’"
 """Characters that may follow the end of a sentence."""
+_MAY_OPEN_CODE: Final = ("`", ">")
+"""Last characters of a text that may end in a backtick, or in tags after it."""
 _QUOTED_CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_MESSAGE})
 _DECIDED_BY_TEXT: Final = frozenset({OPEN_REASONING, OPEN_CALLS, OPEN_HEADER})
 _CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_SECTION, CLOSE_CALL, CLOSE_MESSAGE})
@@ -187,7 +189,7 @@ class FreeText:
     @property
     def quotes(self) -> bool:
         """True if the text ends in a single backtick that opens inline code."""
-        if self.context.spaces:
+        if self.context.spaces or self.last_piece[-1:] not in _MAY_OPEN_CODE:
             return False
         before = self._text_before()
         return before is not None and before.opens_code
@@ -512,6 +514,9 @@ class FreeText:
             return False
         if context.state.region == IN_REASONING and context.reasoning_calls == NEVER:
             return False
+        if self._text_marker < 0 and self._content_before is None and not self._pieces:
+            self._quotes_calls = False
+            return True  # no text is before it
         return context.has_id(start, end) or not self._is_quoted_call(start, end)
 
     def _judge_header(self, rule: MarkerRule, start: int, end: int) -> None:
@@ -564,19 +569,18 @@ class FreeText:
         if self.quoted_calls == ALWAYS:
             return NO_EVIDENCE
         spaces = "\n" if self.at_start or self.after_call else "".join(self.context.spaces)
-        if "\n" in spaces and self._content_before is None and self._region == IN_CONTENT and not self._has_fence():
+        if self._content_before is None and self._region == IN_CONTENT and self._is_plain("\n" in spaces):
             return NO_EVIDENCE
         before = self._text_before()
         return NO_EVIDENCE if before is None else before.evidence(spaces)
 
-    def _has_fence(self) -> bool:
-        """True if the pieces of text may hold a fence, which lines do not end."""
+    def _is_plain(self, breaks: bool) -> bool:
+        """True if one look at the pieces of text shows that they quote nothing after them. ``breaks``: nor do lines
+        that have ended, but a fence may be open."""
         pieces = self._pieces
         if len(pieces) > 1:
             pieces = self._pieces = ["".join(pieces)]
-        if not pieces:
-            return False
-        return len(pieces[0]) > _SHORT_TEXT or "`" in pieces[0] or "~" in pieces[0]
+        return not pieces or (len(pieces[0]) <= _SHORT_TEXT and quotes_nothing(pieces[0], breaks))
 
     def _follows_text_marker(self, start: int) -> bool:
         """True if only white space comes between a marker that is text and ``start``."""

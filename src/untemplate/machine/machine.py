@@ -156,15 +156,21 @@ class Machine(ReaderContext):
         path = self.path
         if path.settled == path.size:
             return
-        end = self.base = self.base + path.size - path.settled
+        self._account(path.kind, path.size - path.settled)
+        texts = path.take() if self.scanner is None else path.settle()
+        if path.kind != ARGUMENT_TEXT:
+            self._text.pass_on(texts)
+        elif self._calls is not None:
+            self._calls.pass_on(texts)
+
+    def _account(self, kind: int, size: int) -> None:
+        """Account for so many characters that have passed as text of this kind."""
+        end = self.base = self.base + size
         ledger = self.ledger
         if ledger.spans is None:
             ledger.frontier = end
         else:
-            ledger.mark(path.kind, end)
-        texts = path.take() if self.scanner is None else path.settle()
-        if path.kind != ARGUMENT_TEXT:
-            self._text.pass_on(texts)
+            ledger.mark(kind, end)
 
     def read(self, text: str, ids: Sequence[int] = (), places: Sequence[int] | None = None) -> str:
         """Take a delta that does not pass.
@@ -315,13 +321,20 @@ class Machine(ReaderContext):
         special token might have begun in it."""
         if self.finished:
             return ""
-        self.settle()
         held = "" if self.scanner is None else self.scanner.finish()
+        path = self.path
+        cur = self.cur
+        if not held and path.kind in (CONTENT_TEXT, REASONING_TEXT):
+            self.finished = cur.final = True
+            if path.settled < path.size:
+                self._account(path.kind, path.size - path.settled)  # no marker follows these texts
+            self._text.finish()
+            return ""
+        self.settle()
         if held:
             self._read_on(held)
         self.finished = True
-        cur = self.cur
-        if self.path.kind in (CONTENT_TEXT, REASONING_TEXT):
+        if path.kind in (CONTENT_TEXT, REASONING_TEXT):
             cur.final = True
             self._text.finish()
             return held

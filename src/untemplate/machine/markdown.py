@@ -45,6 +45,18 @@ _QUOTING_TAG: Final = re.compile(r"<(?:code|pre|kbd|samp|tt|q)(?:\s[^<>]*)?>\Z|<
 """Matches the HTML tag of an element whose text is a quotation, a comment's opener and that of a CDATA section."""
 
 
+_FENCE_SIGN: Final = re.compile("[`~]")
+_QUOTING_SIGN: Final = re.compile(r"[`~{\[<|>]")
+_OPEN_MARKS: Final = "\"'\u2018\u2039\u201c\u201e\u00ab\u300c\u300e"
+
+
+def quotes_nothing(text: str, breaks: bool) -> bool:
+    """True if no sign in a text can be evidence of a quotation after it. ``breaks``: a new line has begun."""
+    if breaks:
+        return _FENCE_SIGN.search(text) is None
+    return text[-1] not in _OPEN_MARKS and _QUOTING_SIGN.search(text) is None
+
+
 @final
 class TextBefore:
     """The text of one region before the place that is being read."""

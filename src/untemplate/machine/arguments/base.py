@@ -90,6 +90,9 @@ class ArgumentReader:
         """Return the JSON of text in the middle of a long value; "" if it must be read, and nothing has happened."""
         return ""
 
+    def pass_on(self, pieces: list[str]) -> None:
+        """Take note of text that ``passed`` has returned the JSON of."""
+
     @property
     def short_path(self) -> Callable[[str], str] | None:
         """``passed``, or the same of another reader; None if there is no short path."""

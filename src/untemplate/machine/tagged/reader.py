@@ -138,15 +138,16 @@ class TaggedReader(ArgumentReader):
             if last == "\r" or syntax.holds_after > 1 or text[-2:-1] in "\r\n":
                 return ""
             # The newline is marked as text of the value, until what follows decides.
-            self._line.append(text[-MOST_OF_LINE - 1 :])  # ``_read_text`` bounds their number
             text = self._newlines + text[:-1]
             self._newlines = last
             return json_escape(text)
-        self._line.append(text[-MOST_OF_LINE - 1 :])  # ``_read_text`` bounds their number
         if self._newlines:
             text = self._newlines + text
             self._newlines = ""
         return json_escape(text)
+
+    def pass_on(self, pieces: list[str]) -> None:
+        self._line.extend(pieces)  # ``_read_text`` bounds their number
 
     @property
     def goes_on(self) -> GoesOn | None:
@@ -508,11 +509,12 @@ class TaggedReader(ArgumentReader):
         """Read the beginning of a value. False if more text is needed."""
         if cur.pos >= len(cur.text):
             return False
-        doubled = self._syntax.doubled_opens.at(cur.text, cur.pos, cur.final)
-        if doubled == MORE:
-            return False
-        if doubled >= 0 and call.may_be_marker(cur.pos, doubled):
-            self._report_markup(cur.pos, doubled, call)
+        if cur.text[cur.pos] in self._syntax.doubled_opens.first_characters:
+            doubled = self._syntax.doubled_opens.at(cur.text, cur.pos, cur.final)
+            if doubled == MORE:
+                return False
+            if doubled >= 0 and call.may_be_marker(cur.pos, doubled):
+                self._report_markup(cur.pos, doubled, call)
         self._opened = True
         self._pending.append(self._key_text())
         return True
@@ -553,13 +555,6 @@ class TaggedReader(ArgumentReader):
         line = ("".join(self._line) + before).rpartition("\n")[2]
         return PLAIN if QUOTES.search(line[-MOST_OF_LINE:]) is None else QUOTED
 
-    def _add_to_line(self, text: str) -> None:
-        """Keep the end of the value, for the line that it ends in."""
-        line = self._line
-        line.append(text)
-        if len(line) > _MANY_PIECES:
-            self._line = ["".join(line)[-MOST_OF_LINE - 1 :]]
-
     def _report_markup(self, start: int, end: int, call: CallHandler) -> None:
         """Report markup of the call in a value, once for each value."""
         if not self._has_markup and self._syntax is self.syntax:  # a section is escaped
@@ -593,7 +588,9 @@ class TaggedReader(ArgumentReader):
         if end <= cur.pos:
             return
         piece = cur.text[cur.pos : end]
-        self._add_to_line(piece)
+        self._line.append(piece)
+        if len(self._line) > _MANY_PIECES:
+            self._line = ["".join(self._line)[-MOST_OF_LINE - 1 :]]
         if self._syntax.holds_after and (self._newlines or piece[-1] in "\r\n"):
             piece = self._hold_newlines(self._newlines + piece)
         if piece and self._value.streams:
