@@ -8,19 +8,24 @@ import io
 import pytest
 
 from untemplate_gateway.engines.wire import WireError
-from untemplate_gateway.tour import STORIES, Story, tour
+from untemplate_gateway import tour as module
+from untemplate_gateway.tour import tour
 
 from .scripted import scripted
 from .server import running
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
-STORY = Story("How is it in Oslo?", STORIES[0].tools, {"get_weather": {"sky": "clear"}})
 
 
-def toured(outputs: list[str], story: Story = STORY) -> str:
+@pytest.fixture(autouse=True)
+def one_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "QUESTIONS", ("How is it in Oslo?",))
+
+
+def toured(outputs: list[str]) -> str:
     out = io.StringIO()
     with running([scripted(outputs)]) as gateway:
-        asyncio.run(tour(gateway.url, "scripted", stories=[story], out=out))
+        asyncio.run(tour(gateway.url, "scripted", out=out))
     return out.getvalue()
 
 
@@ -28,10 +33,10 @@ def test_a_call_and_its_result() -> None:
     assert toured([f"<think>\nI look.\nNow.\n</think>\n\nWait.\n{CALL}", "Clear \x1b skies."]) == (
         "    user  How is it in Oslo?\n"
         "  thinks  I look.\n"
-        "          Now.\n"
+        "Now.\n"
         "    says  Wait.\n"
         '   calls  get_weather {"city": "Oslo"}\n'
-        '    tool  {"sky": "clear"}\n'
+        '    tool  {"temperature": 17, "condition": "cloudy"}\n'
         "    says  Clear \\x1b skies.\n"
         "\n"
     )
@@ -39,16 +44,16 @@ def test_a_call_and_its_result() -> None:
 
 def test_a_model_that_calls_what_is_not_there_and_an_engine_that_breaks() -> None:
     shown = toured([CALL.replace("get_weather", "get_tide"), "Well \0"])
-    assert '    tool  {"error": "there is no such tool"}\n    says  Well \n   error  the engine broke\n' in shown
+    assert shown.endswith("    says  Well \n   error  the engine broke\n\n")
 
 
 def test_a_gateway_that_refuses() -> None:
     out = io.StringIO()
     with running([scripted("x")]) as gateway:
-        asyncio.run(tour(gateway.url, "nobody", stories=[STORY], out=out))
+        asyncio.run(tour(gateway.url, "nobody", out=out))
     assert "the model 'nobody' does not exist (models: scripted)" in out.getvalue()
 
 
 def test_a_gateway_that_is_not_there() -> None:
     with pytest.raises(WireError):
-        asyncio.run(tour("http://127.0.0.1:9", "m", stories=[STORY], out=io.StringIO()))
+        asyncio.run(tour("http://127.0.0.1:9", "m", out=io.StringIO()))
