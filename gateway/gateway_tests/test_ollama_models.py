@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,10 +15,9 @@ import ollama
 import pytest
 
 from untemplate_gateway.errors import ApiError
-from untemplate_gateway.manager import Manager, Report, downloading, pulling
+from untemplate_gateway.manager import Manager, Report, pulling
 from untemplate_gateway.manager.offers import Offer
 from untemplate_gateway.manager.pulling import Pulls, delete
-from untemplate_gateway.processes import start_python
 from untemplate_gateway.settings import LlamaCpp, Settings, SettingsError, Vllm
 
 from .manager.fake_hub import fake_hub
@@ -220,25 +218,26 @@ class TestDownloads:
         pytest.importorskip("huggingface_hub")
         silent = socket.create_server(("127.0.0.1", 0))
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        processes: list[subprocess.Popen[bytes]] = []
+        processes: list[asyncio.subprocess.Process] = []
+        start = asyncio.create_subprocess_exec
 
-        def start(program: str) -> subprocess.Popen[bytes]:
-            processes.append(start_python(program))
+        async def started(*arguments: Any, **options: Any) -> asyncio.subprocess.Process:
+            processes.append(await start(*arguments, **options))
             return processes[-1]
 
-        monkeypatch.setattr(downloading, "start_python", start)
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", started)
 
         async def act() -> None:
-            asked = asyncio.Event()
-            work = asyncio.create_task(downloading.download("org/x", lambda step: asked.set()))
-            await asked.wait()
+            work = asyncio.create_task(pulling.download("org/x", lambda step: None))
+            while not processes:
+                await asyncio.sleep(0.01)
             work.cancel()
             await asyncio.wait((work,))
 
         with silent:
             asyncio.run(asyncio.wait_for(act(), LONG))
         [process] = processes
-        assert process.poll() == -signal.SIGKILL
+        assert process.returncode == -signal.SIGKILL
 
     def test_a_model_gets_nothing_that_belongs_to_another(self) -> None:
         vllm = Vllm(trust_remote_code=True, dtype="float16", extra={"hf_overrides": {}})

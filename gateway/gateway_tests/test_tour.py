@@ -7,8 +7,8 @@ import io
 
 import pytest
 
-from untemplate_gateway.engines.wire import WireError
 from untemplate_gateway import tour as module
+from untemplate_gateway.engines.wire import WireError
 from untemplate_gateway.tour import tour
 
 from .scripted import scripted

@@ -331,7 +331,9 @@ def test_usage_of_a_limit_of_nothing():
 )
 def test_arguments_for_schemas_of_all_kinds(schema: Any, arguments: Any) -> None:
     parameters = {"type": "object", "properties": {"a": schema}}
-    found = parsed(ReplayEngine("hermes"), Generation(messages=[USER], tools=tools({"name": "f", "parameters": parameters})))
+    found = parsed(
+        ReplayEngine("hermes"), Generation(messages=[USER], tools=tools({"name": "f", "parameters": parameters}))
+    )
     assert json.loads(found.tool_calls[0].function.arguments) == {"a": arguments}
 
 

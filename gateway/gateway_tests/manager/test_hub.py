@@ -121,10 +121,7 @@ def test_a_disk_that_is_too_small(there: Hub, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(2000, 1500, 500))
     with pytest.raises(hub.HubError) as caught:
         hub.pull(plan, quiet=True)
-    assert str(caught.value) == (
-        f"org/single needs 1.6 kB, and 500 bytes are free at {there.folder}; `untemplate rm` frees some, HF_HOME puts "
-        "the cache elsewhere"
-    )
+    assert str(caught.value).startswith("org/single: Not enough free disk space to download the file.")
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch):

@@ -7,6 +7,11 @@ import subprocess
 import sys
 
 
+def python_environment() -> dict[str, str]:
+    """Return the environment of a process that imports from where this process imports."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
 def start_python(program: str) -> subprocess.Popen[bytes]:
     """Run a program of a line or two in a new process, with pipes for stdin and stdout.
 
@@ -16,6 +21,6 @@ def start_python(program: str) -> subprocess.Popen[bytes]:
         [sys.executable, "-P", "-c", program],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        env=python_environment(),
         start_new_session=True,
     )

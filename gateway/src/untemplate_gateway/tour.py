@@ -62,8 +62,12 @@ async def tour(url: str, model: str, *, key: str = "", out: TextIO | None = None
 async def _ask(client: Client, model: str, messages: list[dict[str, Any]], out: TextIO) -> dict[str, Any]:
     """Stream one answer; return it as a message."""
     body = {
-        **{"model": model, "messages": messages, "tools": [WEATHER]},
-        **{"stream": True, "max_tokens": 300, "temperature": 0},
+        "model": model,
+        "messages": messages,
+        "tools": [WEATHER],
+        "stream": True,
+        "max_tokens": 300,
+        "temperature": 0,
     }
     deltas: list[DeltaMessage] = []
     reader, label = events(), ""

@@ -73,9 +73,7 @@ def bundled() -> dict[str, tuple[Format, list[Recording]]]:
     for one in examples():
         calls = tuple((call[0], json.dumps(call[1])) for call in one.expect.get("tool_calls", ()))
         _, recordings = found.setdefault(one.format, (one.parser.format, []))
-        recordings.append(
-            Recording(output=one.output, prompt=one.prompt, calls=calls, finish_reason=one.finish_reason)
-        )
+        recordings.append(Recording(output=one.output, prompt=one.prompt, calls=calls, finish_reason=one.finish_reason))
     return found
 
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,8 +51,8 @@ class Plan:
     """The GGUF file (its first part); ``""`` if the whole folder is the model."""
     present: frozenset[str] = frozenset()
     """Files that are on disk already."""
-    is_main: bool = True
-    """True if ``main`` currently points to the commit."""
+    asked: str | None = None
+    """The branch, tag or commit that was asked for; ``None`` for ``main``."""
 
     @property
     def size(self) -> int:
@@ -133,49 +132,39 @@ def remove(models: Sequence[Cached]) -> int:
     Raises:
         HubError: a file cannot be deleted.
     """
+    gone = {model.name for model in models}
+    kept = [model.checkpoint for model in cached() if model.name not in gone]
+    scanned = _package().scan_cache_dir(cache_folder())
     freed = 0
-    for model in models:
-        repo = cache_folder() / f"models--{model.checkpoint.repo.replace('/', '--')}"
-        try:
-            for checkpoint in _revisions(model.checkpoint):
-                for file in checkpoint.files:
-                    freed += _delete(file, repo)
-            if not any(c.checkpoint.repo == model.checkpoint.repo for c in cached()):
-                freed += sum(f.stat().st_size for f in repo.rglob("*") if f.is_file() and not f.is_symlink())
-                shutil.rmtree(repo)
-        except OSError as error:
-            raise HubError(f"{model.name}: cannot be deleted: {error.strerror or error} ({error.filename})") from None
+    for repo in scanned.repos:
+        if repo.repo_type != "model" or not any(model.checkpoint.repo == repo.repo_id for model in models):
+            continue
+        if all(checkpoint.repo != repo.repo_id for checkpoint in kept):
+            strategy = scanned.delete_revisions(*(revision.commit_hash for revision in repo.revisions))
+            freed += strategy.expected_freed_size
+            strategy.execute()
+            continue
+        names = {
+            file.name for model in models for file in model.checkpoint.files if model.checkpoint.repo == repo.repo_id
+        }
+        files = [file for revision in repo.revisions for file in revision.files]
+        used = {file.blob_path for file in files if file.file_name not in names}
+        for file in files:
+            if file.file_name in names:
+                freed += _delete(file, repo.repo_path, used)
     return freed
 
 
-def _revisions(model: Checkpoint) -> list[Checkpoint]:
-    """Return a model in every snapshot that contains it: all of them must be deleted."""
-    found: list[Checkpoint] = []
-    inside: Path | None = None
-    for folder in _snapshots(model.repo):
-        if model.path.is_relative_to(folder):
-            inside = model.path.relative_to(folder)
-    for folder in _snapshots(model.repo):
-        found += [c for c in _models(folder, model.repo) if c.path.relative_to(folder) == inside]
-    return found
-
-
-def _delete(file: Path, repo: Path) -> int:
-    """Delete a file of a snapshot, and the file that it links to unless another snapshot links to it. Files outside of
-    the cache are kept. Return the number of bytes freed.
-    """
-    blob = file.resolve()
-    size = blob.stat().st_size
-    is_link = file.is_symlink()
-    file.unlink()
-    if not is_link:
-        return size
-    if not blob.is_relative_to(repo.resolve()):
-        return 0
-    if any(other.is_symlink() and other.resolve() == blob for other in (repo / "snapshots").rglob("*")):
-        return 0
-    blob.unlink()
-    return size
+def _delete(file: Any, repo: Path, used: set[Path]) -> int:
+    """Delete a file of a snapshot, and the file it links to, unless another one does or it is outside of the cache."""
+    try:
+        file.file_path.unlink()
+        if file.blob_path in used or not file.blob_path.is_relative_to(repo.resolve()):
+            return 0
+        file.blob_path.unlink(missing_ok=True)
+    except OSError as error:
+        raise HubError(f"{error.filename} cannot be deleted: {error.strerror or error}") from None
+    return int(file.size_on_disk)
 
 
 def _snapshots(repo: str) -> Iterator[Path]:
@@ -240,8 +229,7 @@ def plan(name: str, *, revision: str | None = None) -> Plan:
     main, files = _chosen(repo, selector, sizes)
     base = cache_folder() / f"models--{repo.replace('/', '--')}" / "snapshots" / str(info.sha)
     present = frozenset(file for file in files if (base / file).exists())
-    is_main = revision in (None, "main")
-    return Plan(repo, str(info.sha), {file: sizes[file] for file in files}, main, present, is_main)
+    return Plan(repo, str(info.sha), {file: sizes[file] for file in files}, main, present, revision)
 
 
 def _chosen(repo: str, selector: str, sizes: Mapping[str, int]) -> tuple[str, list[str]]:
@@ -285,7 +273,6 @@ def pull(plan: Plan, *, quiet: bool = False) -> Checkpoint:
     """
     package = _package()
     folder = cache_folder()
-    _room(plan, folder)
     was_quiet = package.utils.are_progress_bars_disabled()
     if quiet:
         package.utils.disable_progress_bars()
@@ -293,7 +280,7 @@ def pull(plan: Plan, *, quiet: bool = False) -> Checkpoint:
         with _explained(plan.repo):
             path = package.snapshot_download(
                 plan.repo,
-                revision=plan.revision,
+                revision=plan.asked,
                 allow_patterns=[glob.escape(file) for file in plan.files],
                 cache_dir=folder,
                 endpoint=_endpoint(),
@@ -301,20 +288,11 @@ def pull(plan: Plan, *, quiet: bool = False) -> Checkpoint:
     finally:
         if quiet and not was_quiet:
             package.utils.enable_progress_bars()
-    if plan.is_main:
-        _point(plan)
     try:
         where = Path(path, plan.main) if plan.main else Path(path)
         return open_checkpoint(where, repo=plan.repo, name=_called(plan.repo, plan.main) if plan.main else plan.repo)
     except CheckpointError as error:
         raise HubError(str(error)) from None
-
-
-def _point(plan: Plan) -> None:
-    """Point ``main`` in the cache to the commit. A download by commit does not set it, but offline use looks there."""
-    ref = cache_folder() / f"models--{plan.repo.replace('/', '--')}" / "refs" / "main"
-    ref.parent.mkdir(parents=True, exist_ok=True)
-    ref.write_text(plan.revision, "ascii")
 
 
 def fetch_tokenizer(repo: str) -> Path:
@@ -327,18 +305,6 @@ def fetch_tokenizer(repo: str) -> Path:
     with _explained(repo):
         return Path(
             package.snapshot_download(repo, allow_patterns=list(_SMALL), cache_dir=cache_folder(), endpoint=_endpoint())
-        )
-
-
-def _room(plan: Plan, folder: Path) -> None:
-    there = folder
-    while not there.exists():
-        there = there.parent
-    free = shutil.disk_usage(there).free
-    if plan.missing > free:
-        raise HubError(
-            f"{plan.repo} needs {size_text(plan.missing)}, and {size_text(free)} are free at {folder}; "
-            "`untemplate rm` frees some, HF_HOME puts the cache elsewhere"
         )
 
 
@@ -363,40 +329,21 @@ def _explained(repo: str) -> Iterator[None]:
 
     site = _endpoint() or "https://huggingface.co"
     log_in = "log in with `hf auth login`, or set HF_TOKEN"
-    meanings: tuple[tuple[type[Exception], Callable[[Exception], str]], ...] = (
-        (errors.GatedRepoError, lambda e: f"{repo} is gated: agree to its terms at {site}/{repo}, and {log_in}"),
-        (errors.RepositoryNotFoundError, lambda e: f"{repo}: no such repository; if it is private, {log_in}"),
-        (
-            errors.RevisionNotFoundError,
-            lambda e: f"{repo}: there is no such revision",
-        ),
-        (errors.EntryNotFoundError, lambda e: _unreachable(repo, e) if _is_local(e) else f"{repo}: {_line(e)}"),
-        (errors.HfHubHTTPError, lambda e: f"{repo}: the hub answers: {_line(e)}"),
-        (errors.HFValidationError, lambda e: f"{repo}: {_line(e)}"),
-    )
     try:
         yield
     except HubError:
         raise
+    except errors.GatedRepoError:
+        raise HubError(f"{repo} is gated: agree to its terms at {site}/{repo}, and {log_in}") from None
+    except errors.RepositoryNotFoundError:
+        raise HubError(f"{repo}: no such repository; if it is private, {log_in}") from None
+    except errors.RevisionNotFoundError:
+        raise HubError(f"{repo}: there is no such revision") from None
     except Exception as error:
-        for kind, meaning in meanings:
-            if isinstance(error, kind):
-                raise HubError(meaning(error)) from None
-        if isinstance(error, OSError) and error.errno is not None and error.filename:
-            raise HubError(f"{repo}: {error.strerror or error} ({error.filename})") from None
-        raise HubError(_unreachable(repo, error)) from None
-
-
-def _is_local(error: Exception) -> bool:
-    from huggingface_hub import errors
-
-    return isinstance(error, errors.LocalEntryNotFoundError)
-
-
-def _unreachable(repo: str, error: Exception) -> str:
-    return f"{repo}: the hub cannot be reached ({_line(error)}); `untemplate list` shows what is on disk"
-
-
-def _line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).split("\n") if line.strip()]
-    return lines[0] if lines else type(error).__name__
+        line = next((line.strip() for line in str(error).split("\n") if line.strip()), type(error).__name__)
+        away = type(error).__module__.startswith(("httpx", "requests"))
+        if away or isinstance(error, (ConnectionError, errors.LocalEntryNotFoundError)):
+            problem = f"the hub cannot be reached ({line}); `untemplate list` shows what is on disk"
+            raise HubError(f"{repo}: {problem}") from None
+        answers = "the hub answers: " if isinstance(error, errors.HfHubHTTPError) else ""
+        raise HubError(f"{repo}: {answers}{line}") from None

@@ -1,5 +1,6 @@
 """Models that clients add and remove while the gateway runs, as far as the operator allows it.
 
+* A download is ``untemplate pull`` in a process of its own, which can be ended at any time.
 * Requests for the same model wait for one download. It ends when the last of them leaves, and when the gateway does.
 * The number of downloads at a time is bounded.
 """
@@ -7,6 +8,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, Callable
 from functools import partial
 from typing import Final
@@ -14,16 +16,45 @@ from typing import Final
 import msgspec
 
 from ..errors import ApiError, EngineError, bad_request
+from ..processes import python_environment
 from ..settings import Settings
 from . import hub
 from .checkpoint import CheckpointError
-from .downloading import download
 from .loading import loader
-from .manager import Manager
+from .manager import Manager, Report
 from .opening import offer_of
 
 _MOST: Final = 4
 """Most downloads at a time."""
+
+
+async def download(name: str, report: Report) -> None:
+    """Download a model. Cancelling this ends the download.
+
+    Raises:
+        HubError: it cannot be downloaded; the message has the remedy.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "untemplate", "pull", name),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        env={**python_environment(), "HF_HUB_DISABLE_PROGRESS_BARS": "1"},
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    line = f"{name}: the download ended unexpectedly"
+    try:
+        while said := await process.stderr.readline():
+            line = said.decode("utf-8", "replace").strip().removeprefix("untemplate: ")
+            if not line.startswith("error: "):
+                report(line)
+        if await process.wait():
+            raise hub.HubError(line.removeprefix("error: "))
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
 
 
 class _Pull:
