@@ -52,7 +52,7 @@ def served(folder: Path, name: str, *options: str) -> Iterator[tuple[str, subpro
 
 def settings(first: str, second: str) -> str:
     return f"""
-memory_budget = 600_000_000
+max_loaded = 1
 [models.demo]
 model = "demo"
 load = "demand"

@@ -158,14 +158,14 @@ class Manager:
         self._closed = False
         self.add(*models)
 
-    def offer(self, offers: Iterable[Offer], *, budget: int = 0) -> None:
+    def offer(self, offers: Iterable[Offer], *, max_loaded: int = 0) -> None:
         """Offer models that requests load.
 
         Args:
             offers: the models.
-            budget: bytes of memory that they may need together; 0 for no limit.
+            max_loaded: most models of this machine that are loaded at a time; 0 for no limit.
         """
-        self.offers = self.names.offers = Offers(self, offers, budget=budget)
+        self.offers = self.names.offers = Offers(self, offers, max_loaded=max_loaded)
 
     # -- Requests ------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Models that are loaded by their first request, and unloaded when they are idle or their memory is needed.
+"""Models that are loaded by their first request, and unloaded when they are idle or others take their place.
 
 * A request that names such a model waits until it is loaded. All requests that come in the meantime wait for the same
   load; a client that leaves does not stop it.
@@ -13,15 +13,12 @@ import contextlib
 import contextvars
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from untemplate.errors import SettingsError
-
 from ..errors import ApiError, not_loaded
-from .checkpoint import size_text
 
 if TYPE_CHECKING:
     from .manager import Loader, Manager
@@ -31,7 +28,7 @@ _log: Final = logging.getLogger("untemplate.gateway.manager")
 _AGAIN: Final = 10.0
 """Seconds after a failed load before the next attempt."""
 _PATIENCE: Final = 60.0
-"""Seconds to wait until other models are idle, if there is no memory for a model."""
+"""Seconds to wait until another model is idle, if as many are loaded as may be."""
 _LOOKS: Final = 1.0
 """Seconds between two looks for idle models."""
 
@@ -43,14 +40,14 @@ class Offer:
     name: str
     load: Loader
     aliases: tuple[str, ...] = ()
-    size: Callable[[], int] = lambda: 0
-    """Returns the bytes of memory that it needs, as estimated. Called in a thread."""
+    local: bool = True
+    """True if it runs on this machine, and counts for ``max_loaded``."""
     idle_unload: float = 0.0
     """Seconds without a request after which it is unloaded; 0: never."""
     fallbacks: tuple[str, ...] = ()
     """Models that answer instead if this one cannot."""
     pinned: bool = False
-    """True if it is not unloaded when others need its memory."""
+    """True if it is not unloaded to make room for others."""
     origin: object = None
     """The settings that it is loaded from: offers with equal ones load the same model."""
 
@@ -61,19 +58,19 @@ class Offers:
     Args:
         manager: loads, leases and unloads them.
         offers: the models, with different names.
-        budget: bytes that all of them may need together; 0 for no limit.
+        max_loaded: most models of this machine that are loaded at a time; 0 for no limit.
     """
 
-    def __init__(self, manager: Manager, offers: Iterable[Offer], *, budget: int = 0) -> None:
+    def __init__(self, manager: Manager, offers: Iterable[Offer], *, max_loaded: int = 0) -> None:
         self._manager = manager
         self._offers: dict[str, Offer] = {}
         self._names: dict[str, str] = {}
-        self._budget = budget
+        self._most = max_loaded
         self._take(offers)
-        self._held: dict[str, int] = {}
-        """Bytes of each model from the beginning of its load until it is closed."""
+        self._held: set[str] = set()
+        """Local models from the beginning of their load until they are told to close."""
         self._leaving = 0
-        """Bytes of models that are being closed."""
+        """Number of local models that are being closed."""
         self._loads: dict[str, asyncio.Task[None]] = {}
         self._failed: dict[str, float] = {}
         """Time of the last failed load."""
@@ -87,12 +84,12 @@ class Offers:
         self._offers = {offer.name: offer for offer in offers}
         self._names = {alias: offer.name for offer in self._offers.values() for alias in (offer.name, *offer.aliases)}
 
-    def change(self, offers: Iterable[Offer], *, budget: int = 0) -> None:
+    def change(self, offers: Iterable[Offer], *, max_loaded: int = 0) -> None:
         """Offer other models from now on. A model of the same origin stays loaded; all others finish their running
         requests and are closed.
         """
         before = self._offers
-        self._budget = budget
+        self._most = max_loaded
         self._take(offers)
         for name, offer in before.items():
             now = self._offers.get(name)
@@ -129,17 +126,18 @@ class Offers:
 
     def _closing(self, name: str) -> asyncio.Task[bool] | None:
         """Return the task that closes a model after its running requests; ``None`` if it is not loaded. Until then it
-        needs its memory. The task goes on when those that wait for it are cancelled.
+        keeps its place. The task goes on when those that wait for it are cancelled.
         """
-        size = self._held.pop(name, 0)
+        held = name in self._held
+        self._held.discard(name)
         closing = self._manager.withdraw(name)
         if closing is not None:
-            self._leaving += size
-            closing.add_done_callback(lambda _: self._left(size))
+            self._leaving += held
+            closing.add_done_callback(lambda _: self._left(held))
         return closing
 
-    def _left(self, size: int) -> None:
-        self._leaving -= size
+    def _left(self, held: bool) -> None:
+        self._leaving -= held
         self.freed()
 
     def __len__(self) -> int:
@@ -197,20 +195,18 @@ class Offers:
         """Load a model now.
 
         Raises:
-            SettingsError: it needs more than the budget.
+            ApiError: 503: as many models are in use as may be loaded.
             Exception: as `Manager.load`.
         """
         offer = self._offers[name]
-        size = await asyncio.to_thread(offer.size)
-        if self._budget and size > self._budget:
-            problem = f"needs about {size_text(size)}, more than the memory_budget of {size_text(self._budget)}"
-            raise SettingsError(problem)
-        await self._make_room(offer, size)
+        if offer.local:
+            await self._make_room(name)
         try:
             self._known[name] = await self._manager.load(name, offer.load)
         except BaseException:
-            if self._offers.get(name) is offer:  # otherwise its memory has been given back, or is another model's
-                self._give_back(name)
+            if self._offers.get(name) is offer:  # otherwise its place has been given back, or is another model's
+                self._held.discard(name)
+                self.freed()
             raise
         self._start_watch()
 
@@ -224,48 +220,43 @@ class Offers:
         try:
             await self.load(name)
         except Exception as error:
-            if isinstance(error, ApiError) and error.code in ("shutting_down", "no_memory"):
+            if isinstance(error, ApiError) and error.code in ("shutting_down", "models_busy"):
                 raise
             self._failed[name] = time.monotonic()
             _log.error("model %s: could not be loaded: %s", name, getattr(error, "detail", "") or error)
             raise not_loaded(name) from None
 
-    # -- Memory --------------------------------------------------------------------------------------------------
+    # -- Room ----------------------------------------------------------------------------------------------------
 
-    async def _make_room(self, offer: Offer, size: int) -> None:
-        """Reserve memory for a model. Idle models are unloaded for it, as far as necessary.
+    async def _make_room(self, name: str) -> None:
+        """Reserve a place for a model. Idle models are unloaded for it, as far as necessary.
 
         Raises:
-            ApiError: 503: the memory is not free, even after some time.
+            ApiError: 503: there is no place, even after some time.
         """
         until = time.monotonic() + _PATIENCE
-        while not await self._reserved(offer.name, size):
+        while not await self._reserved(name):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._freed.wait(), max(until - time.monotonic(), 0.0))
             if time.monotonic() >= until:
-                held = ", ".join(f"{name} ({size_text(size)})" for name, size in self._held.items())
-                _log.warning("model %s: no memory for %s; in use: %s", offer.name, size_text(size), held)
-                problem = f"there is no memory for the model {offer.name!r} while other models are in use; try again"
-                raise ApiError(503, problem, type="server_error", code="no_memory", headers={"Retry-After": "5"})
+                _log.warning("model %s: no room; in use: %s", name, ", ".join(sorted(self._held)))
+                problem = f"there is no room for the model {name!r} while other models are in use; try again"
+                raise ApiError(503, problem, type="server_error", code="models_busy", headers={"Retry-After": "5"})
 
-    async def _reserved(self, name: str, size: int) -> bool:
+    async def _reserved(self, name: str) -> bool:
         async with self._room:
-            while self._budget and sum(self._held.values()) + self._leaving + size > self._budget:
-                idle = [one for one in self._idle() if not self._offers[one[1]].pinned]
+            while self._most and len(self._held) + self._leaving >= self._most:
+                idle = [one for one in self._idle() if not self._offers[one[1]].pinned and one[1] in self._held]
                 if not idle:
                     self._freed.clear()
                     return False
                 await self._unload(min(idle)[1])
-            self._held[name] = size
+            self._held.add(name)
             return True
-
-    def _give_back(self, name: str) -> None:
-        self._held.pop(name, None)
-        self._freed.set()
 
     def _idle(self) -> list[tuple[float, str]]:
         """Return the loaded models without running requests, each with the time since which it is idle."""
-        loaded = [status for status in self._manager.ps() if status.state == "ready" and status.name in self._held]
+        loaded = [status for status in self._manager.ps() if status.state == "ready" and status.name in self._offers]
         return [(status.idle_since, status.name) for status in loaded if not status.requests]
 
     async def _unload(self, name: str) -> None:

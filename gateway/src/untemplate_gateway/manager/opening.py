@@ -15,12 +15,11 @@ from functools import partial
 from ..errors import ApiError
 from ..settings import ModelSettings, Settings, SettingsError
 from . import hub
-from .checkpoint import CheckpointError, size_text
-from .loading import check_model, context_of, load_models, loader, locate
+from .checkpoint import CheckpointError
+from .loading import check_model, load_models, loader
 from .manager import Event, Manager, Report
 from .model import Model
 from .offers import Offer
-from .preflight import estimate
 
 
 async def open_manager(settings: Settings, *, on_event: Callable[[Event], None] | None = None) -> Manager:
@@ -60,7 +59,7 @@ async def reload_models(manager: Manager, settings: Settings, report: Report) ->
         models = await load_models(settings, report)
         await manager.change(*models)
         return tuple(model.name for model in models)
-    offers.change(await _offers(settings), budget=settings.memory_budget)
+    offers.change(await _offers(settings), max_loaded=settings.max_loaded)
     for name in _at_start(settings):
         with contextlib.suppress(ApiError):  # has been logged
             await offers.ensure(name)
@@ -74,7 +73,7 @@ async def _offer(manager: Manager, settings: Settings) -> None:
         SettingsError: a model cannot be served; the message names it.
         Exception: as `open_manager`.
     """
-    manager.offer(await _offers(settings), budget=settings.memory_budget)
+    manager.offer(await _offers(settings), max_loaded=settings.max_loaded)
     for name in _at_start(settings):
         assert manager.offers is not None
         try:
@@ -97,7 +96,7 @@ async def _offers(settings: Settings) -> list[Offer]:
             name=name,
             load=partial(_load_named, table),
             aliases=table.aliases,
-            size=await asyncio.to_thread(_size_of, name, table, settings.memory_budget),
+            local=await asyncio.to_thread(_is_local, name, table.settings),
             idle_unload=table.idle_unload,
             pinned=table.load == "start" and not table.idle_unload,
             fallbacks=table.fallbacks,
@@ -113,8 +112,8 @@ async def offer_of(settings: Settings) -> Offer:
     Raises:
         SettingsError: it cannot be served.
     """
-    size = await asyncio.to_thread(_size_of, settings.name, ModelSettings(settings=settings), settings.memory_budget)
-    return Offer(name=settings.name, load=loader(settings), size=size)
+    local = await asyncio.to_thread(_is_local, settings.name, settings)
+    return Offer(name=settings.name, load=loader(settings), local=local)
 
 
 def _at_start(settings: Settings) -> list[str]:
@@ -126,31 +125,13 @@ async def _load_named(table: ModelSettings, report: Report) -> Model:
     return replace(model, aliases=table.aliases)
 
 
-def _size_of(name: str, table: ModelSettings, budget: int) -> Callable[[], int]:
-    """Return the function that estimates the memory of a model, after checking what can be checked.
+def _is_local(name: str, settings: Settings) -> bool:
+    """True if a model runs on this machine. Checks what can be checked without loading it.
 
     Raises:
-        SettingsError: the model cannot be loaded, or needs more than the budget.
+        SettingsError: the model cannot be loaded.
     """
-    settings = table.settings
     try:
-        kind = check_model(settings)
+        return check_model(settings) not in ("openai", "replay")
     except (SettingsError, CheckpointError) as error:
         raise SettingsError(f"models.{name}: {error}") from None
-    if kind in ("openai", "replay"):
-        return lambda: 0
-
-    def size() -> int:
-        checkpoint = locate(settings.model, lambda what: None)
-        return estimate(checkpoint, context=context_of(settings, kind, checkpoint)).needed
-
-    is_here = not hub.is_hub_name(settings.model) or hub.find(settings.model) is not None
-    if budget and is_here:
-        try:
-            needed = size()
-        except CheckpointError as error:
-            raise SettingsError(f"models.{name}: {error}") from None
-        if needed > budget:
-            problem = f"needs about {size_text(needed)}, more than the memory_budget of {size_text(budget)}"
-            raise SettingsError(f"models.{name}: {problem}")
-    return size

@@ -172,7 +172,7 @@ def _settings_of(settings: Settings, name: str) -> Settings:
     """Return the settings of a model that a client names: the operator's, without what belongs to another model."""
     vllm = msgspec.structs.replace(settings.vllm, trust_remote_code=False, extra={})
     llamacpp = msgspec.structs.replace(settings.llamacpp, mmproj="", extra={})
-    kept = ("preflight", "memory_budget", "generic_tools", "policy")
+    kept = ("preflight", "generic_tools", "policy")
     return Settings(
         model=name, name=name, vllm=vllm, llamacpp=llamacpp, **{field: getattr(settings, field) for field in kept}
     )

@@ -86,8 +86,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Literal["on", "strict", "off"],
         _is("checks before loading; strict: a model that may not fit into memory is an error"),
     ] = "on"
-    memory_budget: Annotated[
-        int, _is("bytes that the models of this machine may need together, as estimated; 0: no limit", ge=0)
+    max_loaded: Annotated[
+        int, _is("most models of this machine that are loaded at a time; 0: no limit", ge=0)
     ] = 0
 
     # Prompt and parsing

@@ -158,7 +158,7 @@ def _known(key: str, path: str, table: str, known: Mapping[str, Field]) -> str:
 # -- Several models -----------------------------------------------------------------------------------------------
 
 _PER_MODEL: Final = ("Model", "Prompt and parsing", "Upstream")
-_NOT_OF_A_MODEL: Final = frozenset(("name", "aliases", "any_model_name", "memory_budget"))
+_NOT_OF_A_MODEL: Final = frozenset(("name", "aliases", "any_model_name", "max_loaded"))
 _OF_A_MODEL: Final = {
     **{
         path: one
