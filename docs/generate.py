@@ -327,7 +327,7 @@ def _cells(one: settings.Field) -> tuple[str, str, str, str]:
     meaning = one.description.replace("|", "\\|") + (f" ({values})" if values else "")
     default = str(one.default).lower() if isinstance(one.default, bool) else str(one.default)
     shown = f"`{default}`" if one.default or one.type in (bool, int, float) else "–"
-    return f"`{one.path}`", f"`{flag}`", shown, meaning
+    return f"`{one.path}`", f"`{flag}`" if flag else "–", shown, meaning
 
 
 # -- fields of requests -------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ def test_the_settings_that_hold(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         ),
         (["missing.gguf", "--port", "0"], "missing.gguf: no such file or folder"),
         (
-            ["--upstream", "http://127.0.0.1:9", "--upstream-retries", "0", "--port", "0"],
+            ["--upstream", "http://127.0.0.1:9", "--set", "upstream_retries=0", "--port", "0"],
             None,
         ),
     ],

@@ -357,8 +357,8 @@ def main() -> int:
             for backend in names:
                 log = given.work / f"{family}-{backend}.log"
                 command = gateway(
-                    str(folder), "--engine", "vllm", "--parser-backend", backend, "--vllm-dtype", "float32",
-                    "--vllm-max-model-len", "4096", "--vllm-enforce-eager",
+                    str(folder), "--engine", "vllm", "--parser-backend", backend, "--set", "vllm.dtype=float32",
+                    "--vllm-max-model-len", "4096", "--set", "vllm.enforce_eager=true",
                 )  # fmt: skip
                 with serving(command, free_port(), log) as url:
                     results.compare_abilities(family, url, parser.has_reasoning, log)

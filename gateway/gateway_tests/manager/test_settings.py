@@ -269,11 +269,38 @@ def test_every_setting_has_a_group_a_flag_and_a_meaning():
     titles = [title for title, _ in itertools.groupby(one.title for one in fields())]
     assert (titles[:2], titles[-2:]) == (["Model", "Prompt and parsing"], ["Engine llamacpp", "Engine vllm"])
     assert len(set(titles)) == len(titles) == 12
-    flags = [one.flag for one in fields()]
+    flags = [one.flag for one in fields() if one.flag]
+    assert len(flags) <= 56  # with --config, --show-settings, --json, --tour and --set: 60, the model is no flag
     variables = [variable for one in fields() for variable in one.env]
     assert len(set(flags)) == len(flags)
     assert len(set(variables)) == len(variables)
     assert all(one.description for one in fields())
+
+
+def test_a_setting_without_a_flag_of_its_own_is_set_by_name():
+    found = resolve(environ={}, flags={"set": ["max_choices=4", "response_ttl=1.5"], "port": "9"})
+    assert (found.settings.max_choices, found.settings.response_ttl, found.settings.port) == (4, 1.5, 9)
+    assert found.origin["max_choices"] == "--set max_choices"
+    for text, problem in (
+        ("max_choices", "--set max_choices: is not NAME=VALUE"),
+        ("max_choices=x", "max_choices: 'x' is not a whole number (--set max_choices)"),
+        ("max_choice=1", "--set max_choice=1: unknown setting 'max_choice'; did you mean 'max_choices'?"),
+    ):
+        with pytest.raises(SettingsError) as caught:
+            resolve(environ={}, flags={"set": [text]})
+        assert str(caught.value) == problem
+
+
+def test_a_removed_setting_names_what_there_is_instead(tmp_path: Path):
+    path = tmp_path / "old.toml"
+    path.write_text("memory_budget = 1")
+    why = "which was removed: max_loaded bounds the number of loaded models instead"
+    with pytest.raises(SettingsError) as caught:
+        resolve(file=path, environ={})
+    assert str(caught.value) == f"{path}: unknown setting 'memory_budget', {why}"
+    with pytest.raises(SettingsError) as caught:
+        resolve(environ={"UNTEMPLATE_MEMORY_BUDGET": "1"})
+    assert str(caught.value) == f"UNTEMPLATE_MEMORY_BUDGET: unknown setting, {why}"
 
 
 # -- several models -----------------------------------------------------------------------------------------------

@@ -36,7 +36,8 @@ examples:
   untemplate serve model.gguf --chat-template llama3_json    a template of ours, for a model whose own lacks tools
   untemplate serve --config untemplate.toml --show-settings
 
-Every option is a key of the file and a variable, too: --max-body-bytes, max_body_bytes and UNTEMPLATE_MAX_BODY_BYTES.
+Every option is a key of the file and a variable, too: --max-loaded, max_loaded and UNTEMPLATE_MAX_LOADED. Further
+settings have no option of their own: --set max_body_bytes=1000000.
 Flags go before the environment, the environment before the file.
 """
 

@@ -52,9 +52,17 @@ def add_arguments(serve: argparse.ArgumentParser) -> None:
     serve.add_argument("--show-settings", action="store_true", help="print all settings with their sources, and exit")
     serve.add_argument("--json", action="store_true", help="with --show-settings: as JSON")
     serve.add_argument("--tour", action="store_true", help="ask the first model a few questions and print its answers")
+    serve.add_argument(
+        "--set",
+        action="append",
+        metavar="NAME=VALUE",
+        dest="setting set",
+        default=argparse.SUPPRESS,
+        help="any setting by its key in the file: --set max_choices=4 (repeatable)",
+    )
     groups = {title: serve.add_argument_group(title) for title in dict.fromkeys(one.title for one in fields())}
     for one in fields():
-        if one.path == "model":
+        if one.path == "model" or not one.flag:
             continue
         group = groups[one.title]
         text = one.description.replace("%", "%%")

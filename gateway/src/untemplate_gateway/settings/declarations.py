@@ -1,6 +1,6 @@
 """All settings: each is declared once, with its type, default, limits and description.
 
-The flag ``--max-body-bytes``, the variable ``UNTEMPLATE_MAX_BODY_BYTES``, the key of the file and the row of the
+The flag ``--max-loaded``, the variable ``UNTEMPLATE_MAX_LOADED``, the key of the file and the row of the
 documentation are made from the declaration.
 """
 
@@ -14,9 +14,11 @@ from untemplate.policy import Policy, typed
 
 
 def _is(
-    description: str, *, flag: str = "", metavar: str = "", secret: bool = False, env: str = "", **limits: Any
+    description: str, *, flag: str | None = "", metavar: str = "", secret: bool = False, env: str = "", **limits: Any
 ) -> msgspec.Meta:
-    """Describe a field. ``flag`` and ``metavar`` override those made from its name; ``env`` is a second variable."""
+    """Describe a field. ``flag`` and ``metavar`` override those made from its name; ``env`` is a second variable.
+    A setting with ``flag=None`` has no flag of its own: ``--set NAME=VALUE`` sets it.
+    """
     about = {"flag": flag, "metavar": metavar, "secret": secret, "env": env}
     return msgspec.Meta(description=description, extra=about, **limits)
 
@@ -51,11 +53,13 @@ class LlamaCpp(msgspec.Struct, frozen=True, kw_only=True):
 class Vllm(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the engine ``vllm``."""
 
-    dtype: Annotated[str, _is("type of the weights: auto, bfloat16, float16, float32")] = "auto"
+    dtype: Annotated[str, _is("type of the weights: auto, bfloat16, float16, float32", flag=None)] = "auto"
     max_model_len: Annotated[int, _is("tokens of context; 0: as the model was trained", ge=0)] = 0
-    gpu_memory_utilization: Annotated[float, _is("share of the GPU's memory that vLLM uses", gt=0, le=1)] = 0.9
-    enforce_eager: Annotated[bool, _is("run without CUDA graphs: starts sooner, runs slower")] = False
-    tensor_parallel_size: Annotated[int, _is("GPUs over which each layer is spread", ge=1)] = 1
+    gpu_memory_utilization: Annotated[float, _is("share of the GPU's memory that vLLM uses", gt=0, le=1, flag=None)] = (
+        0.9
+    )
+    enforce_eager: Annotated[bool, _is("run without CUDA graphs: starts sooner, runs slower", flag=None)] = False
+    tensor_parallel_size: Annotated[int, _is("GPUs over which each layer is spread", ge=1, flag=None)] = 1
     trust_remote_code: Annotated[bool, _is("run Python code that comes with the model")] = False
     extra: Annotated[
         dict[str, Any],
@@ -86,9 +90,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Literal["on", "strict", "off"],
         _is("checks before loading; strict: a model that may not fit into memory is an error"),
     ] = "on"
-    max_loaded: Annotated[
-        int, _is("most models of this machine that are loaded at a time; 0: no limit", ge=0)
-    ] = 0
+    max_loaded: Annotated[int, _is("most models of this machine that are loaded at a time; 0: no limit", ge=0)] = 0
 
     # Prompt and parsing
     chat_template: Annotated[
@@ -141,8 +143,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             secret=True,
         ),
     ] = ""
-    upstream_connect_timeout: Annotated[float, _is("connection timeout in seconds", gt=0)] = 5.0
-    upstream_read_timeout: Annotated[float, _is("seconds that the upstream may be silent; 0: no limit", ge=0)] = 300.0
+    upstream_connect_timeout: Annotated[float, _is("connection timeout in seconds", gt=0, flag=None)] = 5.0
+    upstream_read_timeout: Annotated[
+        float, _is("seconds that the upstream may be silent; 0: no limit", ge=0, flag=None)
+    ] = 300.0
     upstream_concurrency: Annotated[
         int,
         _is(
@@ -150,7 +154,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             ge=0,
         ),
     ] = 0
-    upstream_retries: Annotated[int, _is("further attempts of a request, before its first byte only", ge=0)] = 2
+    upstream_retries: Annotated[
+        int, _is("further attempts of a request, before its first byte only", ge=0, flag=None)
+    ] = 2
 
     # Server
     host: Annotated[str, _is("address to listen on; 0.0.0.0: all addresses", metavar="ADDRESS")] = "127.0.0.1"
@@ -206,11 +212,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     allow_delete: Annotated[bool, _is("allow clients to unload and delete models (/api/delete of Ollama's API)")] = (
         False
     )
-    key_requests_per_minute: Annotated[int, _is("requests per minute for each API key; 0: no limit", ge=0)] = 0
-    key_tokens_per_minute: Annotated[
-        int, _is("tokens per minute for each API key, prompts included; 0: no limit", ge=0)
+    key_requests_per_minute: Annotated[
+        int, _is("requests per minute for each API key; 0: no limit", ge=0, flag=None)
     ] = 0
-    key_concurrent_requests: Annotated[int, _is("concurrent requests for each API key; 0: no limit", ge=0)] = 0
+    key_tokens_per_minute: Annotated[
+        int, _is("tokens per minute for each API key, prompts included; 0: no limit", ge=0, flag=None)
+    ] = 0
+    key_concurrent_requests: Annotated[
+        int, _is("concurrent requests for each API key; 0: no limit", ge=0, flag=None)
+    ] = 0
 
     # Stored responses
     response_store: Annotated[
@@ -221,35 +231,41 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ""
     response_ttl: Annotated[
-        float, _is("seconds that a response is kept for later requests; 0: none is stored", ge=0)
+        float, _is("seconds that a response is kept for later requests; 0: none is stored", ge=0, flag=None)
     ] = 3600.0
-    response_store_bytes: Annotated[int, _is("bytes of all stored responses; the oldest go first", ge=0)] = (
+    response_store_bytes: Annotated[int, _is("bytes of all stored responses; the oldest go first", ge=0, flag=None)] = (
         64 * 1024 * 1024
     )
 
     # Limits
-    max_body_bytes: Annotated[int, _is("bytes of a request body", ge=1024)] = 32 * 1024 * 1024
+    max_body_bytes: Annotated[int, _is("bytes of a request body", ge=1024, flag=None)] = 32 * 1024 * 1024
     unknown_fields: Annotated[
         Literal["ignore", "refuse"],
-        _is("treatment of request fields that the gateway does not know; ignored ones are logged once"),
+        _is("treatment of request fields that the gateway does not know; ignored ones are logged once", flag=None),
     ] = "ignore"
-    max_messages: Annotated[int, _is("messages of a request, and as many tools and tool calls", ge=1)] = 4096
-    max_choices: Annotated[int, _is("choices of a request (n)", ge=1)] = 16
+    max_messages: Annotated[int, _is("messages of a request, and as many tools and tool calls", ge=1, flag=None)] = 4096
+    max_choices: Annotated[int, _is("choices of a request (n)", ge=1, flag=None)] = 16
     max_concurrent_requests: Annotated[int, _is("concurrent requests; further ones get a 429; 0: no limit", ge=0)] = (
         1024
     )
-    max_connections: Annotated[int, _is("open connections, with and without a request; 0: no limit", ge=0)] = 4096
-    request_timeout: Annotated[float, _is("seconds that a request may take in all; 0: no limit", ge=0)] = 0.0
-    head_timeout: Annotated[float, _is("seconds in which the head of a request must arrive; 0: no limit", ge=0)] = 10.0
+    max_connections: Annotated[
+        int, _is("open connections, with and without a request; 0: no limit", ge=0, flag=None)
+    ] = 4096
+    request_timeout: Annotated[float, _is("seconds that a request may take in all; 0: no limit", ge=0, flag=None)] = 0.0
+    head_timeout: Annotated[
+        float, _is("seconds in which the head of a request must arrive; 0: no limit", ge=0, flag=None)
+    ] = 10.0
     body_timeout: Annotated[
-        float, _is("seconds in which the body must arrive, plus one for every 64 KB; 0: no limit", ge=0)
+        float, _is("seconds in which the body must arrive, plus one for every 64 KB; 0: no limit", ge=0, flag=None)
     ] = 30.0
-    write_timeout: Annotated[float, _is("seconds that a client may leave a response unread; 0: no limit", ge=0)] = 60.0
+    write_timeout: Annotated[
+        float, _is("seconds that a client may leave a response unread; 0: no limit", ge=0, flag=None)
+    ] = 60.0
     ping_seconds: Annotated[
         float,
-        _is("seconds of silence after which a stream sends a comment, for proxies; 0: never", ge=0),
+        _is("seconds of silence after which a stream sends a comment, for proxies; 0: never", ge=0, flag=None),
     ] = 15.0
-    keep_alive_seconds: Annotated[float, _is("seconds that an idle connection stays open", gt=0)] = 5.0
+    keep_alive_seconds: Annotated[float, _is("seconds that an idle connection stays open", gt=0, flag=None)] = 5.0
     client_grammars: Annotated[
         Literal["auto", "on", "off"],
         _is(
@@ -257,7 +273,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "keys only"
         ),
     ] = "auto"
-    grammar_timeout: Annotated[float, _is("seconds that compiling a grammar may take", gt=0)] = 10.0
+    grammar_timeout: Annotated[float, _is("seconds that compiling a grammar may take", gt=0, flag=None)] = 10.0
 
     # Logging and metrics
     log_format: Annotated[Literal["text", "json"], _is("log format: text for people, or one JSON object a line")] = (
@@ -269,7 +285,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ] = ""
     log_raw_consent: Annotated[bool, _is("confirm that your users agreed to raw logging")] = False
     traces: Annotated[
-        bool, _is("OpenTelemetry traces of requests, sent as the variables OTEL_EXPORTER_OTLP_... configure")
+        bool, _is("OpenTelemetry traces of requests, sent as the variables OTEL_EXPORTER_OTLP_... configure", flag=None)
     ] = False
     metrics: Annotated[bool, _is("Prometheus metrics at /metrics")] = True
 
@@ -284,6 +300,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "served outputs to keep in memory for the inspector (64 MB at most); they contain user data; 0: none",
             ge=0,
             le=10_000,
+            flag=None,
         ),
     ] = 0
 

@@ -50,6 +50,7 @@ class Field:
     description: str
     secret: bool
     flag: str
+    """Its option of ``untemplate serve``; ``""`` if only ``--set`` sets it."""
     metavar: str
     env: tuple[str, ...]
     """The environment variables that set it; the first one is documented."""
@@ -108,10 +109,10 @@ def _fields(
         default = declared.default if declared.default is not msgspec.NODEFAULT else declared.default_factory()
         joined = f"{group}_{declared.name}" if group else declared.name
         variables = (ENVIRONMENT + joined.upper(), *([ENVIRONMENT + about["env"]] if about["env"] else []))
-        flag = about["flag"] or "--" + joined.replace("_", "-")
+        flag = about["flag"] if about["flag"] != "" else "--" + joined.replace("_", "-")
         yield Field(
             *(declared.name, group, kind, hint, default, meta.description),
-            *(about["secret"], flag, about["metavar"] or _metavar(kind), variables, title),
+            *(about["secret"], flag or "", about["metavar"] or _metavar(kind), variables, title),
         )
 
 
@@ -135,8 +136,15 @@ def masked(field: Field, value: Any) -> Any:
 _HIDDEN: Final = "***"
 
 
+_REMOVED: Final = {"memory_budget": "max_loaded bounds the number of loaded models instead"}
+"""Settings of earlier versions → what there is instead."""
+
+
 def nearest(name: str, valid: Mapping[str, Any]) -> str:
-    """Return the end of an error for an unknown name: the most similar valid name, or all of them."""
+    """Return the end of an error for an unknown name: what replaced it, the most similar valid name, or all of them."""
+    removed = _REMOVED.get(name.removeprefix(ENVIRONMENT).lower())
+    if removed:
+        return f", which was removed: {removed}"
     return did_you_mean(close_names(name, valid, 1)) or f"; valid names: {', '.join(sorted(valid))}"
 
 

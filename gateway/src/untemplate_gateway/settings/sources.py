@@ -72,7 +72,8 @@ def resolve(
     Args:
         file: a TOML file; ``None`` for the one in ``UNTEMPLATE_CONFIG``, if that is set.
         environ: the environment; ``None`` for this process's.
-        flags: path → value, for the flags that were given: the text of each, or a list of texts for lists and dicts.
+        flags: path → value, for the flags that were given: the text of each, or a list of texts for lists and dicts;
+            ``set`` → texts like ``port=80``.
 
     Raises:
         SettingsError: the file cannot be read, a name is unknown, or a value is invalid.
@@ -217,7 +218,16 @@ def _from_environment(environ: Mapping[str, str]) -> _Found:
 
 def _from_flags(flags: Mapping[str, Any]) -> _Found:
     for path, value in flags.items():
-        yield path, value, BY_PATH[path].flag
+        if path == "set":
+            for text in value:
+                name, equals, given = text.partition("=")
+                if not equals:
+                    raise SettingsError(f"--set {text}: is not NAME=VALUE")
+                if name not in BY_PATH:
+                    raise SettingsError(f"--set {text}: unknown setting {name!r}{nearest(name, BY_PATH)}")
+                yield name, given, f"--set {name}"
+        else:
+            yield path, value, BY_PATH[path].flag
 
 
 def _converted(field: Field, value: Any, where: str) -> Any:
