@@ -87,7 +87,7 @@ def joined(found: list[EngineChunk]) -> str:
 
 
 async def busy(engine: LlamaCppEngine) -> int:
-    return sum(slot["is_processing"] for slot in await engine._json("GET", "/slots"))
+    return sum(slot["is_processing"] for slot in (await engine._get("/slots"))[1])
 
 
 async def freed(engine: LlamaCppEngine) -> None:
@@ -330,7 +330,7 @@ def test_it_says_nothing_on_the_terminal(model: Path, capfd: pytest.CaptureFixtu
 def test_closed_twice_and_not_started(model: Path):
     async def main() -> None:
         engine = LlamaCppEngine(model)
-        assert await engine.health() == Health(ok=False, detail="not started")
+        assert await engine.health() == Health(ok=False, detail="the engine is not started")
         with pytest.raises(EngineError) as caught:
             await pieces(engine, job())
         assert (caught.value.status, caught.value.message) == (503, "the engine is not started")
@@ -375,7 +375,7 @@ def test_as_an_upstream_it_gives_ids_and_takes_grammars(model: Path):
             await pieces(engine, job("x" * 5000))
         assert (caught.value.status, caught.value.message) == (
             400,
-            "request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it",
+            "llama.cpp: request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it",
         )
 
     upstream(model, act, OpenAIEngine, format=parser.format)
@@ -406,7 +406,7 @@ def test_a_process_that_ends_breaks_its_outputs_off_and_is_named(patient: Path):
         with pytest.raises(EngineError, match=r"^llama\.cpp broke off: its process ended \(SIGKILL\)$"):
             async for _ in chunks:
                 pass
-        assert await engine.health() == Health(ok=False, detail="its process ended (SIGKILL)")
+        assert await engine.health() == Health(ok=False, detail="llama.cpp broke off: its process ended (SIGKILL)")
 
     run(patient, act)
 
@@ -428,7 +428,9 @@ def test_a_process_that_ends_is_replaced(model: Path):
             assert others == [first, first]
         engine._server._process.kill()
         engine._server._process.wait()
-        assert await manager.health() == {"m": Health(ok=False, detail="not started")}  # and is being started
+        assert await manager.health() == {
+            "m": Health(ok=False, detail="the engine is not started")
+        }  # and is being started
         while (await manager.health())["m"] != Health(ok=True):
             await asyncio.sleep(0.01)
 
@@ -546,7 +548,7 @@ def test_requests_that_share_the_context_wait_for_each_other(model: Path):
         for found in await asyncio.gather(*(pieces(engine, one) for one in jobs)):
             assert found[-1].finish_reason == "length"
             assert found[-1].usage == Usage(100, 300, cached_tokens=found[-1].usage.cached_tokens)
-        assert engine._shared().held == 0
+        assert engine._turns.held == 0
 
     run(model, act, n_ctx=512, n_parallel=3)
 
@@ -566,7 +568,7 @@ def test_requests_without_a_limit_take_turns(model: Path):
             assert sum(len(piece.token_ids) for piece in found) == found[-1].usage.completion_tokens
         assert third[-1].finish_reason == "length"
         assert third[-1].usage == Usage(100, 1500, cached_tokens=third[-1].usage.cached_tokens)
-        assert engine._shared().held == 0
+        assert engine._turns.held == 0
 
     run(model, act, n_ctx=2048, n_parallel=3)
 

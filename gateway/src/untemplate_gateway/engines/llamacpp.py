@@ -1,5 +1,6 @@
-"""GGUF models: llama.cpp's server, from the package ``xllamacpp``, in a process of its own, reached over loopback.
+"""GGUF models: llama.cpp's server, from the package ``xllamacpp``, in a process of its own.
 
+* The process is an upstream on loopback (`OpenAIEngine`); this module starts and ends it, and shares its context.
 * Prompts are text with special tokens, or ids; llama.cpp's own templates are not used. Special tokens keep their text.
 * Closing the connection aborts an output: llama.cpp frees the slot before it decodes the next token.
 * llama.cpp prints nothing to the terminal. If a model does not load, its message becomes the error.
@@ -25,14 +26,14 @@ from untemplate.templates import ChatTemplate, TemplateError
 from ..errors import ApiError, bad_request, unsupported
 from ..generation import Usage
 from .admission import Turns
-from .base import Embeddings, Engine, EngineChunk, EngineError, Health, Job, Scores, Takes
+from .base import Embeddings, EngineChunk, EngineError, Job, Scores, Takes
 from .llamacpp_server import LlamaCppServer
-from .llamacpp_wire import CONSTRAINTS, SAMPLING, completion, image_marker, piece_of, problem_of, refused, utf8
-from .vectors import embeddings_of, scores_of
-from .wire import Client, WireError, events
+from .llamacpp_wire import CONSTRAINTS, SAMPLING
+from .openai import OpenAIEngine
+from .wire import WireError
 
 
-class LlamaCppEngine(Engine):
+class LlamaCppEngine(OpenAIEngine):
     """A GGUF model.
 
     Args:
@@ -62,9 +63,9 @@ class LlamaCppEngine(Engine):
         mmproj: str = "",
         extra: Mapping[str, Any] | None = None,
     ) -> None:
+        super().__init__("", read_timeout=0, retries=0)  # while it processes a long prompt, it sends nothing
+        self.server = "llama.cpp"
         self.path = Path(model)
-        self.context_length = 0
-        """Tokens of context of each request; known once the engine has started."""
         self._n_ctx = n_ctx
         self._n_parallel = n_parallel
         self._threads = threads
@@ -72,44 +73,35 @@ class LlamaCppEngine(Engine):
         self._mmproj = mmproj
         self._extra = dict(extra or {})
         self._server: LlamaCppServer | None = None
-        self._client: Client | None = None
-        self._bos = ""
-        self._ends: dict[int, str] = {}
-        """Tokens that end an output. Their text is not part of the output, even if the Format does not know them."""
         self._vocabulary: _Vocabulary | None = None
-        self._turns: Turns | None = None
-        self._template: ChatTemplate | None = None
 
     async def start(self) -> None:
         if self._server is not None:
             return
         self._check()
-        self._vocabulary, self._ends, self._template = await asyncio.to_thread(_look_into, self.path)
-        self._server = LlamaCppServer(str(self.path), self._parameters(), self._extra)
+        self._vocabulary, self._ends, template = await asyncio.to_thread(_look_into, self.path)
+        self._server = server = LlamaCppServer(str(self.path), self._parameters(), self._extra)
         try:
-            await asyncio.to_thread(self._server.load)
+            await asyncio.to_thread(server.load)
+            self.url = server.url
+            await super().start()
         except BaseException:
             await self.close()
             raise
-        # No read timeout: while the server processes a long prompt, it sends nothing.
-        self._client = Client(self._server.url, read_timeout=0)
-        properties = await self._json("GET", "/props")
-        self.context_length = properties["default_generation_settings"]["n_ctx"]
-        self._turns = Turns(self._n_parallel, self.context_length)
-        self.takes = msgspec.structs.replace(self.takes, images=image_marker(properties))
-        # llama.cpp adds a BOS token to prompts that are text; templates write their own.
-        if await self._tokens("", add_special=True):
-            self._bos = properties.get("bos_token") or ""
+        self._template = template  # llama.cpp makes one up for a file without a template
+        self._turns = Turns(self._n_parallel, self._context)
 
     async def close(self) -> None:
-        client, self._client = self._client, None
         server, self._server = self._server, None
         try:
-            if client is not None:
-                await client.close()
+            await super().close()
         finally:
             if server is not None:
                 await asyncio.to_thread(server.close)
+
+    @property
+    def _context(self) -> int:
+        return self.context_length or 0
 
     def _check(self) -> None:
         """Raise `EngineError` if the package or the file is missing."""
@@ -145,46 +137,28 @@ class LlamaCppEngine(Engine):
         end = "" if self._server is None or self._client is None else self._server.end()
         return f"its process ended ({end})" if end else ""
 
-    async def _gone(self, error: WireError) -> str:
-        """Return why llama.cpp did not answer."""
-        for _ in range(20):  # a process that ends closes its connections a little earlier
-            if end := self.ended():
-                return end
-            await asyncio.sleep(0.01)
-        return str(error)
-
-    async def health(self) -> Health:
-        if self._client is None:
-            return Health(ok=False, detail="not started")
-        try:
-            async with self._client.request("GET", "/health", read_timeout=5) as response:
-                body = await response.body()
-                return Health(ok=response.status == 200, detail="" if response.status == 200 else problem_of(body))
-        except WireError as error:
-            return Health(ok=False, detail=await self._gone(error))
-
-    async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
-        return await self._tokens(text, parse_special=special)
+    def _unreachable(self, error: WireError) -> EngineError:
+        end = "" if self._server is None else self._server.end(0.2)  # it closes its connections a little earlier
+        return EngineError(f"llama.cpp broke off: {f'its process ended ({end})' if end else error}")
 
     async def detokenize(self, token_ids: Sequence[int]) -> str:
         if self._vocabulary is not None:
             self._vocabulary.check(token_ids)
-        text: str = (await self._json("POST", "/detokenize", {"tokens": list(token_ids)}))["content"]
-        return text
+        return await super().detokenize(token_ids)
 
     def vocabulary(self) -> Any:
         return self._vocabulary
-
-    def template(self) -> ChatTemplate | None:
-        return self._template
 
     async def embed(self, inputs: Sequence[str | list[int]], dimensions: int | None = None) -> Embeddings:
         if dimensions is not None:
             raise unsupported("dimensions", "llama.cpp does not shorten embeddings")
         found = Embeddings([], 0)
         for one in inputs:
-            answer = await self._computed("/v1/embeddings", {"input": one}, await self._prompt_tokens(one), _EMBEDS)
-            part = embeddings_of(answer, 1)
+            with await self._turns.reserve(await self._prompt_tokens(one)):
+                try:
+                    part = await super().embed([one])
+                except NotImplementedError:
+                    raise NotImplementedError(_EMBEDS) from None
             found.vectors += part.vectors
             found.prompt_tokens += part.prompt_tokens
         return found
@@ -193,26 +167,14 @@ class LlamaCppEngine(Engine):
         found = Scores([], 0)
         asked = await self._prompt_tokens(query)
         for one in documents:
-            tokens = asked + await self._prompt_tokens(one)
-            answer = await self._computed("/v1/rerank", {"query": query, "documents": [one]}, tokens, _RANKS)
-            part = scores_of(answer, 1)
+            with await self._turns.reserve(asked + await self._prompt_tokens(one)):
+                try:
+                    part = await super().rerank(query, [one])
+                except NotImplementedError:
+                    raise NotImplementedError(_RANKS) from None
             found.scores += part.scores
             found.prompt_tokens += part.prompt_tokens
         return found
-
-    async def _computed(self, path: str, body: dict[str, Any], tokens: int, remedy: str) -> Any:
-        """Return the answer to a request that needs so many tokens of the context.
-
-        Raises:
-            NotImplementedError: the model was not loaded for it; has the remedy.
-        """
-        with await self._shared().reserve(tokens):
-            try:
-                return await self._json("POST", path, body)
-            except ApiError as error:
-                if error.code == "not_supported":
-                    raise NotImplementedError(remedy) from None
-                raise
 
     async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         """Generate one output. See `Engine.generate`.
@@ -221,27 +183,20 @@ class LlamaCppEngine(Engine):
         generated in parts: after each, the request frees its tokens and waits until those of the next part are free.
         """
         prompt_tokens = await self._prompt_tokens(job.prompt)
-        room = max(0, self.context_length - prompt_tokens)
+        room = max(0, self._context - prompt_tokens)
         part = room // self._n_parallel
         constrained = job.grammar is not None or job.constraint is not None
         if job.images:  # the number of their tokens is not known
-            chunks = self._admitted(job, self.context_length)
+            chunks = self._native(job, self._context)
         elif constrained or part < _LEAST_PART or "ctx_shift" in self._extra:
             # A grammar cannot be continued in the middle.
             most = room if job.max_tokens is None else job.max_tokens
-            chunks = self._admitted(job, prompt_tokens + most)
+            chunks = self._native(job, prompt_tokens + most)
         else:
             chunks = self._in_parts(job, prompt_tokens, part)
         async with aclosing(chunks):
             async for chunk in chunks:
                 yield chunk
-
-    async def _admitted(self, job: Job, tokens: int) -> AsyncGenerator[EngineChunk, None]:
-        """Generate an output that may need so many tokens of the context."""
-        with await self._shared().reserve(tokens):
-            async with aclosing(self._completed(job)) as chunks:
-                async for chunk in chunks:
-                    yield chunk
 
     async def _in_parts(self, job: Job, prompt_tokens: int, part: int) -> AsyncGenerator[EngineChunk, None]:
         """Generate an output, ``part`` tokens at a time."""
@@ -252,7 +207,7 @@ class LlamaCppEngine(Engine):
             most = part if left is None else min(part, left)
             here = msgspec.structs.replace(job, max_tokens=most)
             last = EngineChunk()
-            async with aclosing(self._admitted(here, prompt_tokens + most)) as chunks:
+            async with aclosing(self._native(here, prompt_tokens + most)) as chunks:
                 async for chunk in chunks:
                     ids += chunk.token_ids
                     if chunk.finish_reason is None:
@@ -278,84 +233,27 @@ class LlamaCppEngine(Engine):
             job = msgspec.structs.replace(job, prompt=[*job.prompt, *ids])
             ids = []
 
-    async def _completed(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
-        """Generate the output of a job that has been admitted."""
-        body = msgspec.json.encode(completion(job, self._bos))
-        try:
-            async with self._reached().request("POST", "/completion", body) as response:
-                if response.status != 200:
-                    raise refused(response.status, await response.body())
-                reader = events()
-                held: EngineChunk | None = (
-                    None  # a chunk with an end token; sent when the next event shows if it was the end
-                )
-                while chunk := await response.read():
-                    for event in reader.feed(chunk):
-                        piece = piece_of(event, job.logprobs)
-                        if held is not None:
-                            if piece.finish_reason == "stop":
-                                held.text = held.text.removesuffix(self._ends[held.token_ids[-1]])
-                            yield held
-                            held = None
-                        if piece.finish_reason is not None:
-                            await response.rest()
-                            yield piece
-                            return
-                        if piece.token_ids and piece.token_ids[-1] in self._ends:
-                            held = piece
-                        else:
-                            yield piece
-        except WireError as error:
-            raise EngineError(f"llama.cpp broke off: {await self._gone(error)}") from None
-        raise EngineError("llama.cpp broke off in the middle of the output")
-
     async def _prompt_tokens(self, prompt: str | list[int]) -> int:
         """Return the number of tokens of a prompt, or an upper bound if that is small enough.
 
         Raises:
             ApiError: the prompt does not fit into the context. A long prompt is not tokenized to its end.
         """
-        context = self.context_length
+        context = self._context
         if isinstance(prompt, list):
             count = len(prompt)
-        elif 4 * len(prompt) <= self._shared().free // self._n_parallel:
+        elif 4 * len(prompt) <= self._turns.free // self._n_parallel:
             return len(prompt.encode())  # at most one token for each byte: counting is not needed
         else:
             count = 0
             for part in parts_of(prompt, _PART_CHARACTERS):
-                count += len(await self._tokens(part))
+                count += len(await self.tokenize(part))
                 if count >= context + _CUTS * (1 + len(prompt) // _PART_CHARACTERS):
                     break
         if count >= context and isinstance(prompt, str) and len(prompt) > _PART_CHARACTERS:
             problem = f"the prompt has more tokens than the context of {context}"
             raise ApiError(400, problem, param="messages", code="context_length_exceeded")
         return count
-
-    def _shared(self) -> Turns:
-        if self._turns is None:
-            raise EngineError("the engine is not started", status=503)
-        return self._turns
-
-    def _reached(self) -> Client:
-        if self._client is None:
-            raise EngineError("the engine is not started", status=503)
-        return self._client
-
-    async def _tokens(self, text: str, *, add_special: bool = False, parse_special: bool = True) -> list[int]:
-        body = {"content": text, "add_special": add_special, "parse_special": parse_special}
-        ids: list[int] = (await self._json("POST", "/tokenize", body))["tokens"]
-        return ids
-
-    async def _json(self, method: str, path: str, body: Any = None) -> Any:
-        data = None if body is None else msgspec.json.encode(body)
-        try:
-            async with self._reached().request(method, path, data) as response:
-                answer = await response.body()
-                if response.status != 200:
-                    raise refused(response.status, answer)
-                return msgspec.json.decode(utf8(answer))
-        except WireError as error:
-            raise EngineError(f"llama.cpp does not answer: {await self._gone(error)}") from None
 
 
 _EMBEDS: Final = (

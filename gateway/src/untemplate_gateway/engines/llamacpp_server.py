@@ -70,9 +70,12 @@ class LlamaCppServer:
             raise EngineError(started.problem, status=500, code=started.code)
         self.url = started.url
 
-    def end(self) -> str:
-        """Return how the process ended; empty while it runs."""
-        if self._process is None or self._process.poll() is None:
+    def end(self, wait: float = 0.0) -> str:
+        """Return how the process ended; empty if it still runs after some seconds."""
+        try:
+            if self._process is None or self._process.wait(wait) is None:
+                return ""
+        except subprocess.TimeoutExpired:
             return ""
         return _ended(self._process)
 

@@ -96,19 +96,31 @@ class OpenAIEngine(Upstream):
                     last.usage = usage
         yield ended(last)
 
-    async def _native(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
-        """Generate through llama.cpp's own API."""
+    async def _native(self, job: Job, tokens: int = 0) -> AsyncGenerator[EngineChunk, None]:
+        """Generate through llama.cpp's own API an output that may need so many tokens of the context."""
         fields = llamacpp_wire.completion(job, self._bos)
         if self.format is not None and "preserved_tokens" not in fields:
             fields["preserved_tokens"] = list(self.format.special_tokens)
-        async with self._opened("/completion", fields, {}) as response, aclosing(self._events(response)) as events:
+        held: EngineChunk | None = None  # has an end token; sent when the next event shows if it was the end
+        async with (
+            self._opened("/completion", fields, {}, tokens) as response,
+            aclosing(self._events(response)) as events,
+        ):
             async for event in events:
                 piece = llamacpp_wire.piece_of(event, job.logprobs)
+                if held is not None:
+                    if piece.finish_reason == "stop":
+                        held.text = held.text.removesuffix(self._ends[held.token_ids[-1]])
+                    yield held
+                    held = None
                 if piece.finish_reason is not None:
                     await response.rest()
                     yield piece
                     return
-                yield piece
+                if self._ends and piece.token_ids and piece.token_ids[-1] in self._ends:
+                    held = piece
+                else:
+                    yield piece
         raise ended_early()
 
     async def _room(self, job: Job) -> int | None:

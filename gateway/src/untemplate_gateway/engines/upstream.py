@@ -25,6 +25,7 @@ from ..errors import ApiError
 from ..request_context import current
 from .admission import Turns
 from .base import Embeddings, Engine, EngineError, Health, Scores
+from .llamacpp_wire import refused
 from .vectors import embeddings_of, scores_of
 from .wire import Client, Response, WireError, events
 
@@ -96,6 +97,8 @@ class Upstream(Engine):
         self._ours: dict[str, Any] = {}
         self._accepted = False
         self._bos = ""
+        self._ends: dict[int, str] = {}
+        """Tokens that end an output. Their text is not part of the output, even if the Format does not know them."""
         self._properties: dict[str, Any] = {}
         """llama.cpp's description of itself."""
         self._template: ChatTemplate | None = None
@@ -170,7 +173,7 @@ class Upstream(Engine):
             self._properties = properties
             # llama.cpp adds a BOS token to prompts that are text; templates write their own.
             with suppress(NotImplementedError):
-                if await self._asked("/tokenize", {"content": "", "add_special": True}, "tokens", list):
+                if await self._tokens("", add_special=True):
                     self._bos = str(properties.get("bos_token") or "")
         self.context_length = length if isinstance(length, int) else None
 
@@ -197,10 +200,13 @@ class Upstream(Engine):
         return Health(ok=status == 200, detail="" if status == 200 else f"the upstream answers HTTP {status}")
 
     async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
+        return await self._tokens(text, special=special)
+
+    async def _tokens(self, text: str, *, special: bool = True, add_special: bool = False) -> list[int]:
         if self.server == "llama.cpp":
-            body = {"content": text, "add_special": False, "parse_special": special}
+            body = {"content": text, "add_special": add_special, "parse_special": special}
         elif self.server in ("vllm", "sglang"):
-            body = {"model": self.model, "prompt": text, "add_special_tokens": False}
+            body = {"model": self.model, "prompt": text, "add_special_tokens": add_special}
         else:
             raise NotImplementedError
         ids: list[int] = await self._asked("/tokenize", body, "tokens", list)
@@ -257,7 +263,7 @@ class Upstream(Engine):
         try:
             async with self._reached().request("POST", path, msgspec.json.encode(body)) as response:
                 answer = await response.body()
-                if response.status in (404, 501):
+                if response.status in (404, 501) or b"is not OAI compatible" in answer:
                     raise NotImplementedError
                 if response.status != 200:
                     raise self._refused(response, answer)
@@ -266,17 +272,20 @@ class Upstream(Engine):
             raise self._unreachable(error) from None
 
     @asynccontextmanager
-    async def _opened(self, path: str, fields: dict[str, Any], ours: dict[str, Any]) -> AsyncIterator[Response]:
+    async def _opened(
+        self, path: str, fields: dict[str, Any], ours: dict[str, Any], tokens: int = 0
+    ) -> AsyncIterator[Response]:
         """Yield the response to a request, which is repeated after errors that may pass.
 
         Args:
             fields: the body.
             ours: additional fields of the gateway, which are left out if the server refuses them.
+            tokens: tokens of the context that the request may need, where requests share it.
 
         Raises:
             ApiError: the server answers with an error, or not at all, or breaks off while its response is read.
         """
-        with await self._turns.reserve():
+        with await self._turns.reserve(tokens):
             async with self._attempted(path, fields, ours) as response:
                 yield response
 
@@ -363,6 +372,8 @@ class Upstream(Engine):
         upstream: their text goes to the log.
         """
         status = response.status
+        if self.server == "llama.cpp" and (400 <= status < 600) and status not in _KEY_REFUSED:
+            return refused(status, body)
         text, about = _problem(response, body)
         headers = {"Retry-After": response.headers["retry-after"]} if "retry-after" in response.headers else {}
         detail = f"{self.url} answers HTTP {status}: {text}"
