@@ -17,6 +17,9 @@ def main() -> None:
     parsers = {}
     for line in sys.stdin:
         request = json.loads(line)
+        if "tokens" in request:
+            print(json.dumps({"id": request["id"], "unsupported": "it reads text only"}), flush=True)
+            continue
         name = request["format"]
         if name not in parsers:
             parsers[name] = OutputParser.from_format(Format.from_json(json.dumps(formats[name])))

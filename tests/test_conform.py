@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,11 +15,13 @@ import jsonschema_rs
 import pytest
 
 from tests import vectors as builder
+from tests import vectors_rules as rules
 from untemplate import cli
 from untemplate.conform import CommandError, Outcome, command, own_parser, report_of, run
 
 ROOT = Path(__file__).parents[1]
-VECTORS = [json.loads(line) for line in (builder.DATA / "vectors.jsonl").read_text("utf-8").rstrip("\n").split("\n")]
+LINES = (builder.DATA / "vectors.jsonl").read_text("utf-8").rstrip("\n").split("\n")
+VECTORS = rules.load(builder.DATA)
 FORMATS = json.loads((builder.DATA / "formats.json").read_text("utf-8"))
 MANIFEST = json.loads((builder.DATA / "manifest.json").read_text("utf-8"))
 CALL = {
@@ -37,17 +40,46 @@ def test_the_data_are_up_to_date() -> None:
     changed = [one["id"] for one, other in zip(made, VECTORS, strict=True) if one != other]
     assert changed == []
     assert builder.definitions_of(made) == FORMATS
+    assert builder.with_named_tools(made)[1] == json.loads((builder.DATA / "tools.json").read_text("utf-8"))
 
 
 def test_vectors_are_well_formed() -> None:
     schema = json.loads((builder.DATA / "vectors.schema.json").read_text("utf-8"))
     validator = jsonschema_rs.validator_for(schema)
-    for vector in VECTORS:
-        assert list(validator.iter_errors(vector)) == [], vector["id"]
+    for line in LINES:
+        assert list(validator.iter_errors(json.loads(line))) == [], line
     ids = [vector["id"] for vector in VECTORS]
     assert sorted(set(ids)) == ids
     assert len(ids) >= 2000
     assert {vector["format"] for vector in VECTORS} <= set(FORMATS)
+
+
+def test_the_specification_and_the_vectors_name_the_same_rules() -> None:
+    names = rules.identifiers()
+    assert len(set(names)) == len(names)
+    shown = rules.shown(VECTORS)
+    assert {rule for rule, ids in shown.items() if not ids} == rules.OF_LAWS | rules.WITHOUT_VECTORS
+    for page in rules.PAGES:
+        text = page.read_text("utf-8")
+        assert text == rules.with_vectors(text, shown), "run `python -m tests.vectors`"
+        mentioned = set(re.findall(r"`([A-Z][0-9]+)`", text))
+        assert mentioned <= set(names), page.name
+
+
+def test_disputed_vectors_count_for_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "vectors.jsonl").write_text(json.dumps(CALL) + "\n" + json.dumps({**CALL, "policy": "Both are right."}))
+    (tmp_path / "tools.json").write_text("{}")
+    (tmp_path / "formats.json").write_text(json.dumps({"hermes": FORMATS["hermes"]}))
+    (tmp_path / "manifest.json").write_text('{"known": []}')
+    assert cli.main(["conform", "--vectors", str(tmp_path), "--json", "--splits", "0"]) == 0
+    assert json.loads(capsys.readouterr().out)["levels"]["clean"]["right"] == 1
+
+
+def test_the_report_as_a_page(tmp_path: Path) -> None:
+    report = report_of(run([{**CALL, "rules": ["T2"]}], answering({"message": {"content": "<b>\x00"}}), splits=0))
+    page = report.html("mine")
+    assert "<h3 id=\"hermes/x\">hermes/x (wrong)</h3><p>content: '&lt;b&gt;\\x00', expected 'Hi.'</p>" in page
+    assert "<tr class=bad><th>T2<td>0<td>0<td>1<td>0" in page
 
 
 def test_our_own_parser_over_all_vectors(count: Any) -> None:
@@ -117,7 +149,8 @@ def test_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
     program = [sys.executable, str(ROOT / "examples/conform_parser.py")]
     results = list(run(VECTORS[:40], command(program, FORMATS), splits=1))
-    assert [result.outcome for result in results] == [Outcome.RIGHT] * 40
+    assert {result.outcome for result in results if result.level != "ids"} == {Outcome.RIGHT}
+    assert {result.problem for result in results if result.level == "ids"} == {"it reads text only"}
 
 
 @pytest.mark.parametrize(
@@ -159,20 +192,20 @@ def test_the_command_with_a_program_that_fails(capsys: pytest.CaptureFixture[str
         "import json, sys\nsys.stdin.readline()\nfor line in sys.stdin:\n"
         "    print(json.dumps({'id': json.loads(line)['id'], 'message': {}}), flush=True)"
     )
-    options = ["--vectors", str(builder.DATA), "--format", "gemma4", "--level", "quoted", "--splits", "0"]
+    options = ["--vectors", str(builder.DATA), "--format", "gemma4", "--rule", "Q7", "--splits", "0"]
     assert cli.main(["conform", *options, "--", sys.executable, "-c", code]) == 3
-    assert "gemma4/inline-code (wrong)\n  content: None, expected 'It writes " in capsys.readouterr().out
+    assert "gemma4/inline-code (wrong; Q7)\n  content: None, expected 'It writes " in capsys.readouterr().out
     assert cli.main(["conform", *options, "--json", "--", sys.executable, "-c", code]) == 3
-    assert json.loads(capsys.readouterr().out)["levels"] == {
-        "quoted": {"right": 0, "space": 0, "wrong": 1, "unsupported": 0}
-    }
+    wrong = {"right": 0, "space": 0, "wrong": 1, "unsupported": 0}
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["levels"], shown["rules"], shown["formats"]) == ({"quoted": wrong}, {"Q7": wrong}, {"gemma4": wrong})
 
 
 def test_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["conform", "--vectors", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"untemplate: error: {tmp_path}/vectors.jsonl: No such file or directory\n"
     assert cli.main(["conform", "--vectors", str(builder.DATA), "--format", "nothing"]) == 2
-    assert capsys.readouterr().err == "untemplate: error: no vector is of these formats and levels\n"
+    assert capsys.readouterr().err == "untemplate: error: no vector is of these formats, levels and rules\n"
 
 
 def test_the_loader() -> None:
@@ -182,7 +215,7 @@ def test_the_loader() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], env={"PYTHONPATH": str(ROOT / "vectors/src")}, capture_output=True, text=True
     )
-    assert done.stdout == f"{len(VECTORS)} {len(FORMATS)} 1\n", done.stderr
+    assert done.stdout == f"{len(VECTORS)} {len(FORMATS)} {builder.VERSION}\n", done.stderr
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")

@@ -1,5 +1,6 @@
-"""Build the data of ``untemplate-vectors``: renderings of our own messages in every format, cuts, quotations, and the
-corpus. ``python -m tests.vectors`` writes the files; `tests/test_vectors.py` fails if they are not up to date.
+"""Build the data of ``untemplate-vectors``: renderings of our own messages in every format, what can be made of them
+(``vectors_more``), the corpus, and what is written by hand. ``python -m tests.vectors`` writes the files, and the lines
+of the specification that name vectors; `tests/test_conform.py` fails if they are not up to date.
 
 The message of a rendering is the one that it was rendered from, so the expectation does not depend on the parser. A cut
 rendering means the beginning of that message: text as far as it came, and a call that is not whole.
@@ -14,6 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests import vectors_rules as rules
+from tests.vectors_hand import vectors_by_hand
+from tests.vectors_more import Family, deep_argument, vectors_of
 from untemplate import OutputParser, formats
 from untemplate.conform import Outcome, own_parser, run
 from untemplate.formats import IncompatibleFormatsError
@@ -21,7 +25,9 @@ from untemplate.formats import IncompatibleFormatsError
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "vectors/src/untemplate_vectors/data"
 CORPUS = ROOT / "src/untemplate/check/corpus"
-VERSION = "1"
+VERSION = "2"
+DISPUTED: dict[str, str] = {}
+"""Vectors that parsers may read differently, with the reason. They count for nobody."""
 
 TOOLS = [
     {
@@ -77,14 +83,29 @@ MESSAGES: dict[str, tuple[str, str, tuple[tuple[str, dict[str, Any]], ...]]] = {
     "five-calls": ("", "", (ONE, TWO, ONE, TWO, ONE)),
     "json-in-content": ("", 'The answer is {"a": [1, 2]}, as JSON.', ()),
     "two-calls-after-everything": (THOUGHT, "First, then second.", (ONE, TWO)),
+    "unknown-tool": ("", "", (("delete_file", {"path": "a"}),)),
+    "wrong-type": ("", "", (("list_files", {"count": "a dozen"}),)),
+    "deep-argument": ("", "", (("list_files", deep_argument()),)),
     "long-argument": ("", "", (("write_file", {"path": "l", "text": "A line of text.\n" * 40}),)),
 }
+DERIVED = ("unknown-tool", "wrong-type", "deep-argument")
+"""Messages that only other vectors are made from."""
 
 
 def build() -> list[dict[str, Any]]:
     """Return all vectors, sorted by id."""
-    found = [*_rendered(), *_corpus()]
-    return sorted(found, key=lambda vector: str(vector["id"]))
+    found = [*_rendered(), *_corpus(), *vectors_by_hand()]
+    return sorted((_whole(vector) for vector in found), key=lambda vector: str(vector["id"]))
+
+
+def _whole(vector: dict[str, Any]) -> dict[str, Any]:
+    """Return a vector with all its keys, in order."""
+    usual = {"tools": TOOLS, "prompt": None, "finish_reason": "stop", "found": "untemplate"}
+    every = {**usual, **vector}
+    if vector["id"] in DISPUTED:
+        every["policy"] = DISPUTED[vector["id"]]
+    keys = ("id", "format", "level", "rules", "tools", "prompt", "finish_reason", "output", "tokens", "expect", "why")
+    return {key: every[key] for key in (*keys, "policy", "found") if key in every}
 
 
 def _names() -> list[str]:
@@ -98,19 +119,24 @@ def _names() -> list[str]:
 def _rendered() -> Iterator[dict[str, Any]]:
     for name in _names():
         parser = OutputParser.named(name)
-        for kind, (reasoning, content, calls) in MESSAGES.items():
-            message = _message(reasoning, content, calls)
-            if parser.expressible(message) is not None:
+        family = Family(name, parser, {kind: _message(*parts) for kind, parts in MESSAGES.items()})
+        nested = family.output("call")
+        if nested is not None:
+            family.add("own-call-in-an-argument", _message("", "", (("write_file", {"path": "c", "text": nested}),)))
+        for kind, (reasoning, content, _) in MESSAGES.items():
+            output = None if kind in DERIVED else family.output(kind)
+            if output is None:
                 continue
-            expected = [{"name": n, "arguments": json.dumps(a, ensure_ascii=False), "status": "ok"} for n, a in calls]
-            output = parser.render(message)
-            expect = {"reasoning": reasoning, "content": content, "tool_calls": expected}
-            vector = _vector(name, kind, "clean", output, expect, "What the format's models write for this message.")
-            yield vector
+            expect = family.expect(kind)
+            shown = tuple(rules.of_rendering(kind, expect, family.form))
+            yield family.vector(
+                kind, "clean", output, expect, shown, "What the format's models write for this message."
+            )
             if kind == "content-and-call":
-                yield from _quotation(name, parser, output)
+                yield from _quotation(family, output)
             if kind in ("content", "reasoning"):
-                yield from _cuts(name, output, reasoning, content)
+                yield from _cuts(family, output, reasoning, content)
+        yield from vectors_of(family)
 
 
 def _message(reasoning: str, content: str, calls: Any) -> dict[str, Any]:
@@ -125,7 +151,7 @@ def _message(reasoning: str, content: str, calls: Any) -> dict[str, Any]:
     return message
 
 
-def _cuts(name: str, output: str, reasoning: str, content: str) -> Iterator[dict[str, Any]]:
+def _cuts(family: Family, output: str, reasoning: str, content: str) -> Iterator[dict[str, Any]]:
     """Yield an output that ends in the middle of a word: what came of the message is the message."""
     for part, text in (("reasoning", reasoning), ("content", content)):
         if text and output.count(text) == 1:
@@ -134,20 +160,21 @@ def _cuts(name: str, output: str, reasoning: str, content: str) -> Iterator[dict
             cut = output[: output.index(text) + size]
             why = "An output that ends early means what it has said so far."
             kind = f"{part}-cut" if not reasoning or part == "reasoning" else f"{part}-after-reasoning-cut"
-            yield _vector(name, kind, "cut", cut, expect, why) | {"finish_reason": "length"}
+            yield family.vector(kind, "cut", cut, expect, ("K1",), why) | {"finish_reason": "length"}
 
 
-def _quotation(name: str, parser: OutputParser, output: str) -> Iterator[dict[str, Any]]:
+def _quotation(family: Family, output: str) -> Iterator[dict[str, Any]]:
     """Yield a call in inline code, which is text."""
     before, _, call = output.partition("I write it.")
     call = call.strip()
-    end = parser.format.turn.end.text.strip() if parser.format.turn and parser.format.turn.end else ""
+    turn = family.parser.format.turn
+    end = turn.end.text.strip() if turn.end else ""
     call = call.removesuffix(end).strip() if end else call
     if before.strip() or "\n" in call or "`" in call:
         return
     text = f"It writes `{call}` here."
     expect = {"reasoning": "", "content": text, "tool_calls": []}
-    yield _vector(name, "inline-code", "quoted", text, expect, "A call between two backticks is text.")
+    yield family.vector("inline-code", "quoted", text, expect, ("Q7",), "A call between two backticks is text.")
 
 
 def _corpus() -> Iterator[dict[str, Any]]:
@@ -156,22 +183,18 @@ def _corpus() -> Iterator[dict[str, Any]]:
             name = record["format"] + (f"+{record['reasoning']}" if "reasoning" in record else "")
             expect = {key: record["expect"][key] for key in ("reasoning", "content", "tool_calls")}
             cut = record.get("finish_reason") == "length"
-            level = "cut" if cut else _level(expect)
-            vector = _vector(name, f"corpus.{record['id']}", level, record["raw"], expect, record["why"])
-            tools, prompt = record.get("tools"), record.get("prompt")
-            yield vector | {"tools": tools, "prompt": prompt, "finish_reason": "length" if cut else "stop"}
+            level = "cut" if cut else rules.level_of_corpus(record["id"], _level(expect))
+            yield {
+                "id": f"{name}/corpus.{record['id']}", "format": name, "level": level,
+                "rules": rules.of_corpus(record["id"]), "tools": record.get("tools"), "prompt": record.get("prompt"),
+                "finish_reason": "length" if cut else "stop", "output": record["raw"], "expect": expect,
+                "why": record["why"],
+            }  # fmt: skip
 
 
 def _level(expect: dict[str, Any]) -> str:
     good = all(call["status"] == "ok" for call in expect["tool_calls"])
     return "clean" if good else "slipped"
-
-
-def _vector(name: str, kind: str, level: str, output: str, expect: dict[str, Any], why: str) -> dict[str, Any]:
-    return {
-        "id": f"{name}/{kind}", "format": name, "level": level, "tools": TOOLS, "prompt": None,
-        "finish_reason": "stop", "output": output, "expect": expect, "why": why,
-    }  # fmt: skip
 
 
 def known(vectors: list[dict[str, Any]]) -> list[str]:
@@ -192,13 +215,38 @@ def definitions_of(vectors: list[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def with_named_tools(vectors: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the vectors with the names of their lists of tools, and the lists by name: most vectors share a few."""
+    named: dict[str, Any] = {}
+    written = []
+    for vector in vectors:
+        tools = vector["tools"]
+        if tools:
+            base = name = "+".join(tool["function"]["name"] for tool in tools)
+            number = 1
+            while named.setdefault(name, tools) != tools:
+                number += 1
+                name = f"{base}.{number}"
+            vector = vector | {"tools": name}
+        written.append(vector)
+    return written, dict(sorted(named.items()))
+
+
 def files() -> dict[str, str]:
     """Return the content of each file."""
     vectors = build()
+    written, tools = with_named_tools(vectors)
     counts = Counter(vector["level"] for vector in vectors)
-    manifest = {"version": VERSION, "vectors": dict(sorted(counts.items())), "known": known(vectors)}
+    shown = rules.shown(vectors)
+    manifest = {
+        "version": VERSION,
+        "vectors": dict(sorted(counts.items())),
+        "rules": {rule: len(ids) for rule, ids in shown.items() if ids},
+        "known": known(vectors),
+    }
     return {
-        "vectors.jsonl": "".join(json.dumps(vector, ensure_ascii=False) + "\n" for vector in vectors),
+        "vectors.jsonl": "".join(json.dumps(vector, ensure_ascii=False) + "\n" for vector in written),
+        "tools.json": json.dumps(tools, ensure_ascii=False, indent=1) + "\n",
         "formats.json": json.dumps(definitions_of(vectors), ensure_ascii=False, indent=1) + "\n",
         "manifest.json": json.dumps(manifest, indent=1) + "\n",
     }
@@ -208,3 +256,6 @@ if __name__ == "__main__":
     for name, text in files().items():
         (DATA / name).write_text(text, "utf-8")
         print(f"{DATA / name}: {len(text)} characters")
+    shown = rules.shown(rules.load(DATA))
+    for page in rules.PAGES:
+        page.write_text(rules.with_vectors(page.read_text("utf-8"), shown), "utf-8")

@@ -293,14 +293,21 @@ def _add_conform(conform: argparse.ArgumentParser) -> None:
         "--level",
         action="append",
         default=[],
-        choices=("clean", "slipped", "cut", "quoted"),
+        choices=("clean", "cut", "slipped", "quoted", "hostile", "ids"),
         help="only this level (repeatable)",
+    )
+    conform.add_argument(
+        "--rule", action="append", default=[], metavar="RULE", help="only this rule, such as M3 (repeatable)"
+    )
+    conform.add_argument(
+        "--by", choices=("level", "rule", "format"), default="level", help="rows of the table (default: level)"
     )
     conform.add_argument("--splits", type=int, default=10, metavar="N", help="random cuts of each output (default: 10)")
     conform.add_argument(
         "--show", type=int, default=5, metavar="N", help="failures to print, the shortest first (default: 5)"
     )
     conform.add_argument("--junit", metavar="FILE", help="write the results as JUnit XML")
+    conform.add_argument("--html", metavar="FILE", help="write the report as a web page")
     conform.add_argument("--badge", metavar="FILE", help="write a badge, as JSON for shields.io")
     conform.add_argument("--json", action="store_true", help="print one line of JSON")
 

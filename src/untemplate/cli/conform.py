@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from ..conform import CommandError, Report, command, own_parser, report_of, run
+from ..conform import CommandError, Report, command, own_parser, report_of, run, with_tools
 from ..terminal import visible
 from .common import UsageError, note, print_json, print_text, table, write_file
 
@@ -19,20 +19,25 @@ def run_conform(arguments: argparse.Namespace) -> int:
     vectors, formats, known = _data(arguments.vectors)
     chosen = [vector for vector in vectors if _is_chosen(vector, arguments)]
     if not chosen:
-        raise UsageError("no vector is of these formats and levels")
+        raise UsageError("no vector is of these formats, levels and rules")
     own = not arguments.command_line
     parser = own_parser(formats) if own else command(arguments.command_line, formats)
     try:
         report = report_of(run(chosen, parser, splits=arguments.splits), known if own else ())
     except CommandError as error:
         raise UsageError(str(error)) from None
-    for path, text in ((arguments.junit, report.junit), (arguments.badge, report.badge)):
+    title = "untemplate" if own else " ".join(arguments.command_line)
+    for path, text in (
+        (arguments.junit, report.junit),
+        (arguments.badge, report.badge),
+        (arguments.html, lambda: report.html(title)),
+    ):
         if path is not None:
             write_file(path, text(), path)
     if arguments.json:
         print_json(report.to_dict(), indent=None)
     else:
-        print_text(described(report, arguments.show))
+        print_text(described(report, arguments.show, arguments.by))
     return FAILED if report.new else 0
 
 
@@ -48,10 +53,12 @@ def _data(folder: str | None) -> tuple[list[dict[str, Any]], dict[str, Any], set
         folder = str(FOLDER)
     try:
         with (Path(folder) / "vectors.jsonl").open(encoding="utf-8") as lines:
-            vectors = [json.loads(line) for line in lines]
+            # What is disputed counts for nobody.
+            vectors = [one for line in lines if "policy" not in (one := json.loads(line))]
+        tools = json.loads((Path(folder) / "tools.json").read_text("utf-8"))
         formats = json.loads((Path(folder) / "formats.json").read_text("utf-8"))
         manifest = json.loads((Path(folder) / "manifest.json").read_text("utf-8"))
-        return vectors, formats, set(manifest["known"])
+        return with_tools(vectors, tools), formats, set(manifest["known"])
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError) as error:
@@ -59,18 +66,22 @@ def _data(folder: str | None) -> tuple[list[dict[str, Any]], dict[str, Any], set
 
 
 def _is_chosen(vector: dict[str, Any], arguments: argparse.Namespace) -> bool:
-    return (not arguments.format or vector["format"] in arguments.format) and (
-        not arguments.level or vector["level"] in arguments.level
+    return (
+        (not arguments.format or vector["format"] in arguments.format)
+        and (not arguments.level or vector["level"] in arguments.level)
+        and (not arguments.rule or not set(arguments.rule).isdisjoint(vector.get("rules", ())))
     )
 
 
-def described(report: Report, most: int) -> str:
-    """Return the report as text."""
-    heads = ("LEVEL", "RIGHT", "SPACE", "WRONG", "UNSUPPORTED")
-    rows = [(level, *(str(count) for count in counts.values())) for level, counts in report.levels.items()]
+def described(report: Report, most: int, by: str = "level") -> str:
+    """Return the report as text. ``by``: what a row of the table is: level, rule or format."""
+    heads = (by.upper(), "RIGHT", "SPACE", "WRONG", "UNSUPPORTED")
+    table_of = {"level": report.levels, "rule": report.rules, "format": report.formats}[by]
+    rows = [(key, *(str(count) for count in counts.values())) for key, counts in table_of.items()]
     lines = [table(heads, rows), "", f"{report.share:.1f} % of the vectors that the parser supports are right"]
     for result in report.new[:most]:
-        lines += ["", f"{result.id} ({result.outcome})", f"  {visible(result.problem)}"]
+        rules = f"; {', '.join(result.rules)}" if result.rules else ""
+        lines += ["", f"{result.id} ({result.outcome}{rules})", f"  {visible(result.problem)}"]
         lines.append(f"  pieces: {visible(json.dumps(result.pieces, ensure_ascii=False))}")
     if len(report.new) > most:
         lines += ["", f"and {len(report.new) - most} more (--show N)"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from .parsers import CommandError, Parser, command, own_parser
 from .report import Report, report_of
-from .run import Outcome, Result, run
+from .run import Outcome, Result, run, with_tools
 
 __all__ = [
     "CommandError",
@@ -22,4 +22,5 @@ __all__ = [
     "own_parser",
     "report_of",
     "run",
+    "with_tools",
 ]

@@ -4,6 +4,9 @@ The first line that a program gets is ``{"formats": {NAME: FORMAT, ...}}``. Each
 
     {"id", "format", "tools", "prompt", "finish_reason", "pieces": ["text", ...]}
 
+A vector with tokens has ``tokens`` as well: for each piece the tokens that it was made of, as ``["text", true]``; true
+stands for a special token.
+
 The program answers each with one line, in the same order: ``{"id", "message": {"reasoning", "content", "tool_calls":
 [{"name", "arguments"}]}}``; or with the deltas of a stream, ``{"id", "deltas": [...]}``, whose calls have an ``index``;
 or with ``{"id", "unsupported": "the reason"}``. A ``status`` of a call is compared where the program gives one.
@@ -41,9 +44,14 @@ def own_parser(formats: Mapping[str, Any]) -> Parser:
             name = request["format"]
             if name not in parsers:
                 parsers[name] = OutputParser.from_format(Format.from_json(json.dumps(formats[name])))
-            stream = parsers[name].stream(tools=request["tools"], prompt=request["prompt"], collect=True)
-            for piece in request["pieces"]:
-                stream.feed(piece)
+            parser = parsers[name]
+            tokens = request.get("tokens", ())
+            vocabulary = _Vocabulary(tokens) if tokens else None
+            if vocabulary is not None:
+                parser = OutputParser.from_format(parser.format, tokenizer=vocabulary)
+            stream = parser.stream(tools=request["tools"], prompt=request["prompt"], collect=True)
+            for i, piece in enumerate(request["pieces"]):
+                stream.feed(piece, () if vocabulary is None else vocabulary.ids(tokens[i]))
             stream.finish(request["finish_reason"])
             parsed = stream.result()
             calls = [
@@ -54,6 +62,27 @@ def own_parser(formats: Mapping[str, Any]) -> Parser:
             yield {"id": request["id"], "message": message}
 
     return answers
+
+
+class _Vocabulary:
+    """A tokenizer that knows the tokens of one output."""
+
+    def __init__(self, pieces: Iterable[Iterable[tuple[str, bool]]]) -> None:
+        self._known: dict[tuple[str, bool], int] = {}
+        for piece in pieces:
+            for text, special in piece:
+                self._known.setdefault((text, special), len(self._known))
+
+    def get_vocab(self) -> dict[str, int]:
+        # A marker that ordinary tokens spell has no token of its own here.
+        return {text: number for (text, _), number in self._known.items()}
+
+    @property
+    def all_special_tokens(self) -> list[str]:
+        return [text for text, special in self._known if special]
+
+    def ids(self, tokens: Iterable[tuple[str, bool]]) -> list[int]:
+        return [self._known[text, special] for text, special in tokens]
 
 
 def command(arguments: Sequence[str], formats: Mapping[str, Any]) -> Parser:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -13,7 +13,7 @@ from typing import Any, Final
 from ..jsontext.equality import equal_values
 from .parsers import Parser
 
-__all__ = ["Outcome", "Result", "run"]
+__all__ = ["Outcome", "Result", "run", "with_tools"]
 
 _MOST_PIECES: Final = 12
 """Pieces of one output: enough to cut most markers, few enough that a run stays short."""
@@ -34,7 +34,7 @@ class Result:
     """The answer to one vector, judged: the worst of its whole and its cut readings.
 
     Attributes:
-        id, format, level: of the vector.
+        id, format, level, rules: of the vector.
         outcome: right, space, wrong or unsupported.
         pieces: the pieces that gave the answer.
         problem: the difference, or the parser's reason; empty if it is right.
@@ -46,16 +46,27 @@ class Result:
     outcome: Outcome
     pieces: tuple[str, ...] = ()
     problem: str = ""
+    rules: tuple[str, ...] = ()
 
 
 _WORST_FIRST: Final = (Outcome.WRONG, Outcome.UNSUPPORTED, Outcome.SPACE, Outcome.RIGHT)
+
+
+def with_tools(vectors: Iterable[Mapping[str, Any]], tools: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return vectors with their lists of tools in place of the names of these lists.
+
+    Args:
+        vectors: as in ``vectors.jsonl`` of untemplate-vectors.
+        tools: as in ``tools.json``: the lists by name.
+    """
+    return [{**one, "tools": tools[one["tools"]] if isinstance(one["tools"], str) else one["tools"]} for one in vectors]
 
 
 def run(vectors: Sequence[Mapping[str, Any]], parser: Parser, *, splits: int = 10) -> Iterator[Result]:
     """Yield a result for each vector, in order.
 
     Args:
-        vectors: as in ``vectors.jsonl`` of untemplate-vectors.
+        vectors: as in ``vectors.jsonl`` of untemplate-vectors, with their tools.
         parser: returns an answer for each request, in order.
         splits: number of random ways to cut each output, besides reading it whole.
 
@@ -63,30 +74,41 @@ def run(vectors: Sequence[Mapping[str, Any]], parser: Parser, *, splits: int = 1
         CommandError: the program of the parser has ended, or has answered with something else than the protocol allows.
     """
     cuts = [list(_cuts(vector, splits)) for vector in vectors]
-    answers = parser(_request(vector, pieces) for vector, ways in zip(vectors, cuts, strict=True) for pieces in ways)
+    answers = parser(_request(vector, parts) for vector, ways in zip(vectors, cuts, strict=True) for parts in ways)
     try:
         for vector, ways in zip(vectors, cuts, strict=True):
-            judged = [(*_judge(vector, next(answers)), pieces) for pieces in ways]
+            judged = [(*_judge(vector, next(answers)), _texts(parts)) for parts in ways]
             outcome, problem, pieces = min(judged, key=lambda one: (_WORST_FIRST.index(one[0]), len(one[2])))
-            yield Result(vector["id"], vector["format"], vector["level"], outcome, pieces, problem)
+            rules = tuple(vector.get("rules", ()))
+            yield Result(vector["id"], vector["format"], vector["level"], outcome, pieces, problem, rules)
     finally:
         answers.close()  # ends a program
 
 
-def _request(vector: Mapping[str, Any], pieces: tuple[str, ...]) -> dict[str, Any]:
+Parts = tuple[str, ...] | tuple[tuple[tuple[str, bool], ...], ...]
+"""The pieces of an output, as texts or as the tokens of each."""
+
+
+def _texts(parts: Parts) -> tuple[str, ...]:
+    """Return the text of each piece."""
+    return tuple(part if isinstance(part, str) else "".join(text for text, _ in part) for part in parts)
+
+
+def _request(vector: Mapping[str, Any], parts: Parts) -> dict[str, Any]:
     context = {key: vector[key] for key in ("id", "format", "tools", "prompt", "finish_reason")}
-    return {**context, "pieces": list(pieces)}
+    tokens = {"tokens": list(parts)} if "tokens" in vector else {}
+    return {**context, "pieces": list(_texts(parts)), **tokens}
 
 
-def _cuts(vector: Mapping[str, Any], splits: int) -> Iterator[tuple[str, ...]]:
-    """Yield the ways to cut an output: whole, then at random places."""
-    output = vector["output"]
-    yield (output,)
+def _cuts(vector: Mapping[str, Any], splits: int) -> Iterator[Parts]:
+    """Yield the ways to cut an output: whole, then at random places. Tokens are not cut."""
+    whole = tuple((text, special) for text, special in vector["tokens"]) if "tokens" in vector else vector["output"]
+    yield (whole,)
     chance = random.Random(vector["id"])  # the same cuts in every run
-    for _ in range(splits if len(output) > 1 else 0):
-        count = chance.randint(1, min(_MOST_PIECES, len(output) - 1))
-        places = [0, *sorted(chance.sample(range(1, len(output)), count)), len(output)]
-        yield tuple(output[start:end] for start, end in pairwise(places))
+    for _ in range(splits if len(whole) > 1 else 0):
+        count = chance.randint(1, min(_MOST_PIECES, len(whole) - 1))
+        places = [0, *sorted(chance.sample(range(1, len(whole)), count)), len(whole)]
+        yield tuple(whole[start:end] for start, end in pairwise(places))
 
 
 def _judge(vector: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[Outcome, str]:

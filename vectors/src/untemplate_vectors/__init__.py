@@ -14,10 +14,12 @@ FOLDER: Final = Path(__file__).parent / "data"
 
 
 def vectors() -> Iterator[dict[str, Any]]:
-    """Yield the vectors, sorted by id."""
+    """Yield the vectors, sorted by id, each with its list of tools."""
+    tools = json.loads((FOLDER / "tools.json").read_text("utf-8"))
     with (FOLDER / "vectors.jsonl").open(encoding="utf-8") as lines:
         for line in lines:
-            yield json.loads(line)
+            vector = json.loads(line)
+            yield {**vector, "tools": tools[vector["tools"]] if vector["tools"] else vector["tools"]}
 
 
 def formats() -> dict[str, dict[str, Any]]:
