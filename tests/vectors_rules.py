@@ -1,7 +1,7 @@
 """The rules of the Format specification that each vector shows.
 
 A rule has an identifier in ``docs/specification.md``, ``docs/spec-reading.md`` and ``docs/spec-slips.md``. The
-rules of a rendering follow from its message and from the parts of its Format. Other vectors name their rules themselves.
+rules of a rendering follow from its message and its Format. Every other vector names its rules itself.
 """
 
 from __future__ import annotations
