@@ -13,10 +13,10 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 MODULES = (
-    "schema.py",
+    "schemas/reading.py",
     "tools.py",
-    "stream_backend.py",
-    "format_stream.py",
+    "backends/stream.py",
+    "backends/format_stream.py",
     "jsontext/*.py",
     "machine/*.py",
     "machine/*/*.py",

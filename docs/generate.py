@@ -53,8 +53,8 @@ from untemplate.machine.program import (
     Program,
 )
 from untemplate.policy import Policy
-from untemplate.quotations import quoted_calls
 from untemplate.selection import ranked, suggested
+from untemplate.testing.quotations import quoted_calls
 from untemplate_gateway import settings
 from untemplate_gateway.protocols.fields import Ignored, Open, describe, description, fields_of, nested
 from untemplate_gateway.protocols.openapi import requests

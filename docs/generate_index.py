@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 
 from untemplate import formats
+from untemplate.backends.recognition import markers_of
 from untemplate.formats import Entry
-from untemplate.markers import markers_of
 
 HEAD = '''\
 """The index of the catalogue. Made by `make docs` from the modules in this folder; do not edit."""

@@ -9,7 +9,7 @@ import pytest
 from untemplate import OutputParser
 from untemplate.errors import TemplateError
 from untemplate.templates import ChatTemplate
-from untemplate.tokens import encode
+from untemplate.tokens.decoding import encode
 
 from .real_tokenizers import KINDS, byte_level
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from untemplate import OutputParser
+from untemplate.backends.recognition import foreign_marker, markers_in, markers_of
 from untemplate.formats import _index, entries, named
-from untemplate.markers import foreign_marker, markers_in, markers_of
 
 
 def found(name: str, raw: str) -> list[tuple[str, int, str]]:

@@ -13,8 +13,8 @@ import pytest
 
 import untemplate
 from untemplate import DeltaMessage, Format, OutputParser, Policy, Span, assemble
+from untemplate.backends.format import FormatBackend
 from untemplate.errors import CheckpointError, TemplateError
-from untemplate.format_backend import FormatBackend
 from untemplate.formats import named
 from untemplate.machine.events import EventType, SemanticEvent
 from untemplate.messages import ChatCompletionRequest, DeltaFunctionCall, DeltaToolCall, ParsedOutput

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from untemplate import OutputParser, Policy
 from untemplate.jsontext.repair import MAX_LENGTH, Repair, nearest_name, repair_schema, repair_syntax
-from untemplate.validation import validate
+from untemplate.schemas.validation import validate
 
 from .work import lines_run
 

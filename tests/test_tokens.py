@@ -10,8 +10,8 @@ from untemplate import OutputParser
 from untemplate.errors import TokenizerError
 from untemplate.messages import Span
 from untemplate.testing import PieceTokenizer
-from untemplate.token_spans import Straddling, TokenSpan
-from untemplate.tokens import BYTE_LEVEL, Detokenizer, Vocabulary, encode, load_tokenizer
+from untemplate.tokens.decoding import BYTE_LEVEL, Detokenizer, Vocabulary, encode, load_tokenizer
+from untemplate.tokens.spans import Straddling, TokenSpan
 
 from .real_tokenizers import KINDS, byte_level
 

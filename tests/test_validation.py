@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from untemplate.schema import fits_of
-from untemplate.strict_validation import needs_full, takes_too_long
-from untemplate.validation import Problem, Validator, check_strict, failures, validate
+from untemplate.schemas.reading import fits_of
+from untemplate.schemas.strict import needs_full, takes_too_long
+from untemplate.schemas.validation import Problem, Validator, check_strict, failures, validate
 
 WEATHER = {
     "type": "object",

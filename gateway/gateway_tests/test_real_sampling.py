@@ -12,7 +12,7 @@ import httpx
 import openai
 import pytest
 
-from untemplate.validation import validate
+from untemplate.schemas.validation import validate
 
 from .real_model import (
     ASKED,

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .backends.recognition import markers_in
 from .format import Format
 from .formats import Entry, IncompatibleFormatsError, entries, named
-from .markers import markers_in
 from .messages import ParsedOutput
 from .output_parser import OutputParser
 

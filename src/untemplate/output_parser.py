@@ -13,20 +13,20 @@ from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from .abilities import abilities_of_calls, bound, denied_arguments, warn
-from .backend import OutputContext, ParserBackend, check_context, find_backend
+from .backends.abilities import abilities_of_calls, bound, denied_arguments, warn
+from .backends.format import FormatBackend
+from .backends.interface import OutputContext, ParserBackend, check_context, find_backend
 from .deltas import merge_deltas
 from .errors import GrammarError
 from .format import Format
-from .format_backend import FormatBackend
 from .formats import half, named
 from .machine.events import SemanticEvent
 from .machine.ids import IdFactory
 from .messages import DeltaMessage, ParsedOutput
 from .policy import Policy
 from .stream import Stream
-from .token_spans import Bridge, ParsedTokens
-from .tokens import SpecialText, Tokenizer, TokenTable, encode, vocabulary_of
+from .tokens.decoding import SpecialText, Tokenizer, TokenTable, encode, vocabulary_of
+from .tokens.spans import Bridge, ParsedTokens
 
 if TYPE_CHECKING:
     from .analysis import Certificate

@@ -23,12 +23,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from .abilities import bound
+from .backends.abilities import bound
 from .errors import CheckpointError
 from .format import Format, FormatError
 from .formats import IncompatibleFormatsError, Kind, lookup, merge, named
 from .formats.registry import IndexRow, model_type_of_architecture, rows
-from .gguf_file import GgufError, read_gguf
+from .templates.gguf_file import GgufError, read_gguf
 
 if TYPE_CHECKING:
     from .analysis import Certificate, Prepared

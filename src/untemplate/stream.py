@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .backends.stream import StreamBackend
 from .deltas import assemble, finish_reason_of
 from .machine.snapshot import Snapshot
 from .messages import DeltaMessage, ParsedOutput, name_reasoning
 from .policy import Policy
-from .stream_backend import StreamBackend
-from .token_spans import ParsedTokens
-from .tokens import Detokenizer, TokenTable
+from .tokens.decoding import Detokenizer, TokenTable
+from .tokens.spans import ParsedTokens
 
 __all__ = ["Stream"]
 

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, Final, final
 
 from .jsontext.coercion import Param
-from .schema import Fits, SchemaNode, SchemaTypes, fits_of, properties
+from .schemas.reading import Fits, SchemaNode, SchemaTypes, fits_of, properties
 
 __all__ = ["Tool", "ToolSet", "find_tool"]
 

@@ -14,7 +14,7 @@ from untemplate.batch import Progress, Summary
 from untemplate.batch.report import report
 from untemplate.cli.batch import line_of
 from untemplate.installed import install_command
-from untemplate.tokens import encode
+from untemplate.tokens.decoding import encode
 
 from ..real_tokenizers import byte_level
 from .conftest import TOOLS, output, read, rows

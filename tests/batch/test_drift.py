@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from untemplate.batch import Record, RowError
 from untemplate.batch.drift import Drift, drift, drift_of_files
-from untemplate.tokens import encode
+from untemplate.tokens.decoding import encode
 
 from ..real_tokenizers import KINDS, byte_level
 

@@ -12,7 +12,7 @@ import pytest
 from untemplate import OutputParser, Policy
 from untemplate.batch import Columns, Record, RowError, RowParser, Settings, Summary, parse_many, settings_for
 from untemplate.batch.rows import encode_record
-from untemplate.tokens import encode
+from untemplate.tokens.decoding import encode
 
 from ..real_tokenizers import byte_level
 from .conftest import TOOLS, output, rows

@@ -6,7 +6,7 @@ import pytest
 
 from untemplate.format import Format
 from untemplate.formats import entries
-from untemplate.quotations import CONTEXTS, provable, quoted_calls
+from untemplate.testing.quotations import CONTEXTS, provable, quoted_calls
 
 ALWAYS = ("prose", "lines of its own", "an unknown XML element")
 """Contexts in which nothing tells a quotation from a call."""
@@ -43,7 +43,7 @@ def test_the_contexts() -> None:
 
 
 def test_the_tokens_of_the_vocabulary_count() -> None:
-    from untemplate.tokens import Vocabulary
+    from untemplate.tokens.decoding import Vocabulary
 
     fmt = next(entry.format for entry in entries() if (entry.name, entry.kind) == ("olmo3", "tool"))
     without = quoted_calls(fmt, Vocabulary({"a": 0}))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from untemplate import OutputParser
 from untemplate.format import Format
-from untemplate.token_spans import ParsedTokens
-from untemplate.tokens import Detokenizer, Vocabulary, encode
+from untemplate.tokens.decoding import Detokenizer, Vocabulary, encode
+from untemplate.tokens.spans import ParsedTokens
 
 from ..real_tokenizers import KINDS, byte_level
 from .strategies import FORMATS, TOOLS, noise, sketches

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from untemplate.jsontext.coercion import Param, coerce_to_schema_type
 from untemplate.jsontext.lexical import json_escape
-from untemplate.schema import extract_types_from_schema
+from untemplate.schemas.reading import extract_types_from_schema
 
 TYPES = ["null", "integer", "number", "boolean", "object", "array", "string"]
 BIG = "123456789012345678901234567890"

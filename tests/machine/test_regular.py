@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.laws.strategies import FORMATS
-from untemplate import OutputParser, format_backend
+from untemplate import OutputParser
+from untemplate.backends import format as format_backend
 from untemplate.format import Format, NamedBody, TaggedArguments
 from untemplate.machine import compiler
 from untemplate.machine.lexer import Literals

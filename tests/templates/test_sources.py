@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from untemplate.gguf_file import Gguf
 from untemplate.templates import ChatTemplate, TemplateError, TemplateLimitError
+from untemplate.templates.gguf_file import Gguf
 
 from ..gguf_writer import write_gguf
 

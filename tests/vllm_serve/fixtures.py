@@ -37,7 +37,7 @@ from tests.conformance.adapter import NAMES, vocabulary
 from tests.vllm_serve import suites
 from untemplate import OutputParser
 from untemplate.integrations.vllm import register
-from untemplate.tokens import BYTE_LEVEL
+from untemplate.tokens.decoding import BYTE_LEVEL
 
 RECORDED: Final = Path(__file__).parent / "recorded" / "fixtures.json"
 LEFT_OUT: Final = ("gpt-oss",)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ..tokens import TokenTable, Vocabulary, encode
+from ..tokens.decoding import TokenTable, Vocabulary, encode
 from .rows import Record, Refused, columns_of, ids_of
 from .sources import pieces, problem_of, rows_of
 

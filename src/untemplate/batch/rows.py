@@ -14,15 +14,15 @@ from typing import Any, Final
 
 import msgspec
 
-from ..call_log import no_warnings
+from ..backends.call_log import no_warnings
 from ..errors import IncompatibleFormatsError, UnknownFormatError, did_you_mean
 from ..format import Format
 from ..formats import named
 from ..messages import Diagnostic, ParsedOutput, Span
 from ..output_parser import OutputParser
 from ..policy import Policy
-from ..token_spans import Straddling, TokenSpan
-from ..tokens import load_tokenizer
+from ..tokens.decoding import load_tokenizer
+from ..tokens.spans import Straddling, TokenSpan
 from ..tools import ToolSet
 
 __all__ = [

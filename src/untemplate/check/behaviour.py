@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from ..jsontext.equality import equal_texts
-from ..validation import Validator
+from ..schemas.validation import Validator
 from .cases import TOOLS, is_clean, message_of
 from .compare import compare, is_object
 from .model import Message, Observation, Result

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import msgspec
 
+from ..schemas.validation import Validator
 from ..tools import ToolSet
-from ..validation import Validator
 from .cases import TOOLS
 from .model import Message, Result
 from .session import ServerCheck, Session

@@ -16,7 +16,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     from ..batch.drift import Drift, drift_of_files
     from ..errors import TokenizerError
-    from ..tokens import load_tokenizer
+    from ..tokens.decoding import load_tokenizer
 
     try:
         tokenizer = load_tokenizer(arguments.tokenizer)

@@ -93,7 +93,7 @@ def evidence_word(entry: Entry) -> str:
 
 def _show_format(name: str, kind: Kind | None, *, as_json: bool) -> None:
     from ..formats import entries, lookup, named
-    from ..quotations import quoted_calls
+    from ..testing.quotations import quoted_calls
 
     # ``named`` lists the kinds of a name, and has the better error for an unknown one.
     # A slash is in the ids of models as well.

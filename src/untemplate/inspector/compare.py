@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
+from ..backends.recognition import markers_of
 from ..format import Format
 from ..jsontext.equality import equal_texts
-from ..markers import markers_of
 from ..messages import ParsedOutput
 
 

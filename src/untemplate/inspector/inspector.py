@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from ..call_log import no_warnings
+from ..backends.call_log import no_warnings
 from ..errors import AnalysisError, InspectorError, TemplateError
 from ..format import Format
 from ..formats import entries, named

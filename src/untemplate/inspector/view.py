@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..call_log import no_warnings
+from ..backends.call_log import no_warnings
 from ..format import Format
 from ..formats.registry import chosen_name
 from ..messages import DeltaMessage

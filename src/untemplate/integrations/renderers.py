@@ -21,7 +21,7 @@ from ..format import Marker, NamedBody
 from ..formats import names
 from ..messages import ToolCall
 from ..output_parser import OutputParser
-from ..token_spans import ParsedTokens
+from ..tokens.spans import ParsedTokens
 from .of_tokenizer import parser_of
 from .partner import partner
 

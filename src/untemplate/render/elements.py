@@ -14,7 +14,7 @@ from typing import Any, Final
 from ..format import ElementArguments
 from ..format.spelling import json_text
 from ..jsontext.well_formed import MAX_DEPTH
-from ..schema import SchemaNode
+from ..schemas.reading import SchemaNode
 from .reasons import Inexpressible
 
 __all__ = ["ElementRules", "elements_problem"]

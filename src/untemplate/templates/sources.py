@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import TemplateError, TemplateLimitError
-from ..gguf_file import Gguf, GgufError, read_gguf
 from ..installed import install_command
+from .gguf_file import Gguf, GgufError, read_gguf
 
 __all__ = ["Source", "read"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..output_parser import OutputParser
-from ..tokens import BYTE_LEVEL, TokenTable
+from ..tokens.decoding import BYTE_LEVEL, TokenTable
 from ._subject import Subject, difference
 
 _LAGS: Final = (1, 2, 3, 5, 8, 13, 20)

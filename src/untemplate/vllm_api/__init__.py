@@ -10,10 +10,10 @@ Importing this package lets ``OutputParser`` find the names that are registered 
 'f'
 """
 
-from ..backend import register_lookup
+from ..backends.interface import register_lookup
 from ..jsontext.coercion import coerce_to_schema_type
 from ..machine.events import EventType, SemanticEvent
-from ..schema import extract_types_from_schema
+from ..schemas.reading import extract_types_from_schema
 from ._requests import DeltaMessage
 from ._tools import find_tool_name, find_tool_properties
 from .abstract import Parser, ReasoningParser, ToolParser

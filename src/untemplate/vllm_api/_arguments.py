@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from ..jsontext.coercion import Param, coerce_to_schema_type
 from ..machine.lexer import WS
-from ..schema import extract_types_from_schema, properties
+from ..schemas.reading import extract_types_from_schema, properties
 
 __all__ = ["coerce_members", "coerce_value", "coerced", "safe_prefix", "within"]
 

@@ -17,7 +17,7 @@ from ..jsontext.well_formed import is_json
 from ..machine.events import EventType, SemanticEvent
 from ..machine.lexer import WS
 from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Diagnostic
-from ..schema import extract_types_from_schema
+from ..schemas.reading import extract_types_from_schema
 from ..tools import find_tool
 from ._arguments import coerce_members, coerce_value, coerced, safe_prefix, within
 from ._arrays import ArrayCalls

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..backends.requests import takes_calls
 from ..deltas import merge_deltas
 from ..messages import (
     DeltaFunctionCall,
@@ -21,7 +22,6 @@ from ..messages import (
     FunctionCall,
     ToolCall,
 )
-from ..requests import takes_calls
 from ._requests import delta_of
 
 __all__ = ["StreamState", "remainder", "run", "run_whole"]

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from .. import messages
+from ..backends.requests import get
 from ..messages import (
     ChatCompletionRequest,
     DeltaFunctionCall,
@@ -16,7 +17,6 @@ from ..messages import (
     FunctionCall,
     ToolCall,
 )
-from ..requests import get
 
 __all__ = [
     "DeltaMessage",

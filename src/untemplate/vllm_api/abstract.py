@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
+from ..backends.requests import adjusted
 from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall
-from ..requests import adjusted
-from ..tokens import Tokenizer, vocabulary_of
+from ..tokens.decoding import Tokenizer, vocabulary_of
 from ._pipeline import StreamState, run, run_whole
 
 __all__ = ["Parser", "ReasoningParser", "StreamState", "Tokenizer", "ToolParser"]

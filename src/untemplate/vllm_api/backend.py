@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from ..backend import BackendFactory, OutputContext
+from ..backends.format import FormatBackend
+from ..backends.interface import BackendFactory, OutputContext
+from ..backends.requests import adjusted
+from ..backends.stream import StreamBackend
 from ..deltas import finish_reason_of
 from ..format import Format
-from ..format_backend import FormatBackend
 from ..formats import half, named
 from ..jsontext.scanner import BROKEN, ENDED, JsonScanner
 from ..machine.ids import IdFactory
 from ..messages import ChatCompletionRequest, DeltaMessage, FunctionCall, Item, ParsedOutput, ToolCall
 from ..policy import Policy
-from ..requests import adjusted
-from ..stream_backend import StreamBackend
 from .delegating import DelegatingParser
 from .managers import ParserManager, ReasoningParserManager, ToolParserManager
 

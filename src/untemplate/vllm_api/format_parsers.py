@@ -17,18 +17,18 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Final, TypeVar
 
-from ..backend import OutputContext
+from ..backends.format import FormatBackend
+from ..backends.format_stream import FormatStream
+from ..backends.interface import OutputContext
+from ..backends.requests import get
 from ..deltas import merge_deltas
 from ..format import Channels, Format, Marker
-from ..format_backend import FormatBackend
-from ..format_stream import FormatStream
 from ..formats import IncompatibleFormatsError, merge
 from ..machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
 from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall
 from ..policy import STREAMED_CALLS, WHOLE_CALLS, Policy
-from ..requests import get
 from ..stream import Stream
-from ..tokens import Vocabulary, vocabulary_of
+from ..tokens.decoding import Vocabulary, vocabulary_of
 from ._marks import Marks
 from ._pipeline import with_id
 from ._requests import hides_cuts

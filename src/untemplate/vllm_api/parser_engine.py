@@ -13,11 +13,11 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..backends.requests import count_calls, get, takes_calls
 from ..jsontext.well_formed import is_json
 from ..machine.events import SemanticEvent
 from ..messages import CallStatus, DeltaMessage, ExtractedToolCallInformation, FunctionCall, ToolCall
-from ..requests import count_calls, get, takes_calls
-from ..tokens import vocabulary_of
+from ..tokens.decoding import vocabulary_of
 from ..tools import ToolSet
 from ._engine_deltas import EngineDeltas
 from ._marks import Marks

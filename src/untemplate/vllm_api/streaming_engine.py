@@ -15,7 +15,7 @@ from ..machine.machine import Machine
 from ..machine.scanner import SpecialTokens, TokenScanner
 from ..machine.tentative_calls import NEVER
 from ..messages import Diagnostic
-from ..tokens import Vocabulary, vocabulary_of
+from ..tokens.decoding import Vocabulary, vocabulary_of
 from ..tools import ToolSet
 from .config import ParserEngineConfig, ParserState
 from .config_compiler import STATES, ConfigRun, compile_config

@@ -16,12 +16,12 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from ..backend import OutputContext
+from ..backends.interface import OutputContext
+from ..backends.requests import get
 from ..format import Format
 from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall, ParsedOutput
 from ..output_parser import OutputParser
 from ..policy import Policy
-from ..requests import get
 from ._requests import delta_of
 from .backend import RegisteredBackend
 from .delegating import _WrappedParser

@@ -14,7 +14,7 @@ import vllm.parser.engine.streaming_parser_engine as streaming_engine
 
 import untemplate.vllm_api.parser_engine as own
 from untemplate import vllm_api
-from untemplate.requests import get
+from untemplate.backends.requests import get
 
 untemplate_outcomes.all_redirected = True
 for module in (events, config, parser_engine, streaming_engine):

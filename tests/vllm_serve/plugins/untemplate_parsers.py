@@ -19,9 +19,9 @@ import vllm.reasoning as reasoning
 import vllm.tool_parsers as tools
 from vllm.parser.parser_manager import ParserManager
 
+from untemplate.backends.requests import get
 from untemplate.formats import names
 from untemplate.integrations import vllm as plugin
-from untemplate.requests import get
 from untemplate.vllm_api import format_parsers
 
 

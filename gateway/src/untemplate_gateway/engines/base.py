@@ -15,7 +15,7 @@ import msgspec
 from untemplate.format import Format
 from untemplate.grammar import Grammar
 from untemplate.messages import DeltaMessage
-from untemplate.tokens import SpecialText
+from untemplate.tokens.decoding import SpecialText
 
 from ..errors import EngineError
 from ..generation import Constraint, Generation, Sampling, TokenLogprob, Usage

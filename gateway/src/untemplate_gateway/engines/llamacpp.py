@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import msgspec
 
-from untemplate.gguf_file import GgufError, read_gguf
 from untemplate.installed import install_command
 from untemplate.templates import ChatTemplate, TemplateError
+from untemplate.templates.gguf_file import GgufError, read_gguf
 
 from ..errors import ApiError, bad_request, unsupported
 from ..generation import Usage

@@ -22,8 +22,8 @@ from untemplate.format import Format
 from untemplate.formats import named
 from untemplate.output_parser import OutputParser
 from untemplate.render import expressible, render
+from untemplate.schemas.validation import Validator
 from untemplate.templates import ChatTemplate
-from untemplate.validation import Validator
 
 from ..generation import Generation, TokenLogprob, Usage
 from ..threads import in_thread

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from untemplate.errors import TokenizerError
-from untemplate.gguf_file import Gguf, GgufError, read_gguf
-from untemplate.tokens import BYTE_LEVEL
+from untemplate.templates.gguf_file import Gguf, GgufError, read_gguf
+from untemplate.tokens.decoding import BYTE_LEVEL
 
 from .checkpoint import Checkpoint, is_count, read_json
 

@@ -17,12 +17,12 @@ from vllm.reasoning import ReasoningParser
 from vllm.sampling_params import StructuredOutputsParams
 from vllm.tool_parsers import ToolParser
 
+from ...backends.requests import get
 from ...deltas import merge_deltas
 from ...format import Format
 from ...formats import named
 from ...grammar import GrammarError, make_grammar
 from ...messages import DeltaMessage, DeltaToolCall
-from ...requests import get
 from ...selection import select
 from ...templates import ChatTemplate, TemplateError
 from ...vllm_api import FormatReasoningParser, FormatToolParser

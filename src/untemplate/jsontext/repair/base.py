@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, final
 
-from ...validation import read_json
+from ...schemas.validation import read_json
 
 MAX_LENGTH: Final = 1 << 18
 """Characters. Longer arguments are not repaired."""

@@ -1,7 +1,7 @@
 """Repair of arguments that are JSON but do not fit the schema.
 
-* Only values that do not fit are changed, and only if they fit then. :func:`~untemplate.validation.failures` finds them
-  and the part of the schema that they do not fit.
+* Only values that do not fit are changed, and only if they fit then. :func:`~untemplate.schemas.validation.failures`
+  finds them and the part of the schema that they do not fit.
 * A key is renamed only if that supplies a required key or removes a forbidden one.
 * Edits are spliced into the text, so everything else keeps its bytes.
 """
@@ -12,8 +12,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, final
 
-from ...schema import extract_types_from_schema
-from ...validation import Failure, Path, failures, read_json
+from ...schemas.reading import extract_types_from_schema
+from ...schemas.validation import Failure, Path, failures, read_json
 from ..coercion import Param
 from ..lexical import WS, after_spaces, json_escape
 from .base import BARE, MAX_LENGTH, Repair, is_object

@@ -16,7 +16,7 @@ from typing import Final, final
 
 from ...jsontext.lexical import json_escape
 from ...jsontext.well_formed import MAX_DEPTH
-from ...schema import SchemaNode
+from ...schemas.reading import SchemaNode
 from .. import tags
 from ..arguments.base import ArgumentReader, CallHandler
 from ..arguments.lookahead import (

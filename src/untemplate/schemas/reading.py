@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, final
 
-from .jsontext.coercion import TYPES, Param, canonical_type
+from ..jsontext.coercion import TYPES, Param, canonical_type
 
 __all__ = ["Fits", "SchemaNode", "SchemaTypes", "extract_types_from_schema", "fits_of", "properties", "resolve"]
 

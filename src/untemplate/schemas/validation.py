@@ -4,7 +4,7 @@
 * The built-in check knows ``type``, ``required``, ``enum``, ``const``, ``properties``, ``additionalProperties``,
   ``items``, ``anyOf``, ``oneOf``, ``allOf``, ``nullable`` and local ``$ref``. It ignores other keywords, and invalid
   parts of a schema.
-* Strict validation then checks all keywords (:mod:`untemplate.strict_validation`).
+* Strict validation then checks all keywords (:mod:`untemplate.schemas.strict`).
 * Work is bounded: a value beyond the bounds is a problem of its own, not a success.
 """
 
@@ -18,13 +18,13 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, Final, final
 
-from .jsontext.coercion import canonical_type
-from .jsontext.equality import equal_values
-from .jsontext.lexical import json_escape
-from .jsontext.well_formed import is_deep, is_deep_value, is_json
-from .schema import resolve
-from .strict_validation import compiled, needs_full, takes_too_long, violations
-from .tools import Tool, ToolSet
+from ..jsontext.coercion import canonical_type
+from ..jsontext.equality import equal_values
+from ..jsontext.lexical import json_escape
+from ..jsontext.well_formed import is_deep, is_deep_value, is_json
+from ..tools import Tool, ToolSet
+from .reading import resolve
+from .strict import compiled, needs_full, takes_too_long, violations
 
 __all__ = ["Problem", "Validator", "check_strict", "needs_full", "validate"]
 

@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any, Final, Literal, Protocol
 from weakref import WeakKeyDictionary
 
-from .errors import TokenizerError
-from .installed import install_command
+from ..errors import TokenizerError
+from ..installed import install_command
 
 __all__ = [
     "BYTE_LEVEL",

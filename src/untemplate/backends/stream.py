@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from .machine.mypyc_compat import mypyc_attr
-from .machine.snapshot import Snapshot
-from .messages import DeltaMessage, ParsedOutput
+from ..machine.mypyc_compat import mypyc_attr
+from ..machine.snapshot import Snapshot
+from ..messages import DeltaMessage, ParsedOutput
 
 __all__ = ["StreamBackend"]
 

@@ -9,26 +9,26 @@ from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from .backend import OutputContext, ParserBackend
-from .format import Format
+from ..format import Format
+from ..machine.compiler import compile_format
+from ..machine.events import DeltaBuilder, EventCollector, EventReceiver
+from ..machine.free_text import ALWAYS, BY_EVIDENCE, NOT_IN_FENCES
+from ..machine.ids import IdFactory, make_ids
+from ..machine.machine import Machine
+from ..machine.program import Program
+from ..machine.scanner import SpecialTokens, TokenScanner
+from ..machine.start import start
+from ..machine.tentative_calls import IMMEDIATELY, NEVER, RECOVER
+from ..policy import Policy
+from ..tokens.decoding import Vocabulary, size_of, vocabulary_of
+from ..tools import ToolSet
 from .format_stream import FormatStream
-from .machine.compiler import compile_format
-from .machine.events import DeltaBuilder, EventCollector, EventReceiver
-from .machine.free_text import ALWAYS, BY_EVIDENCE, NOT_IN_FENCES
-from .machine.ids import IdFactory, make_ids
-from .machine.machine import Machine
-from .machine.program import Program
-from .machine.scanner import SpecialTokens, TokenScanner
-from .machine.start import start
-from .machine.tentative_calls import IMMEDIATELY, NEVER, RECOVER
-from .markers import CallMarks, markers_of, markers_within
-from .policy import Policy
+from .interface import OutputContext, ParserBackend
+from .recognition import CallMarks, markers_of, markers_within
 from .requests import count_calls, get
-from .tokens import Vocabulary, size_of, vocabulary_of
-from .tools import ToolSet
 
 if TYPE_CHECKING:
-    from .vllm_api.abstract import ReasoningParser, ToolParser
+    from ..vllm_api.abstract import ReasoningParser, ToolParser
 
 __all__ = ["FormatBackend", "program_of", "special_tokens_of"]
 

@@ -9,8 +9,8 @@ from dataclasses import fields, is_dataclass
 from functools import cache, cached_property
 from typing import Any, Final
 
-from .format import Format, Marker, NamedBody
-from .formats.registry import markers
+from ..format import Format, Marker, NamedBody
+from ..formats.registry import markers
 
 __all__ = ["CallMarks", "foreign_marker", "markers_in", "markers_of", "markers_within"]
 

@@ -1,6 +1,6 @@
 """Interfaces between OutputParser and whatever parses its outputs.
 
-The core has one implementation, :class:`untemplate.format_backend.FormatBackend`. Others register a
+The core has one implementation, :class:`untemplate.backends.format.FormatBackend`. Others register a
 :data:`BackendLookup`: ``untemplate.vllm_api`` does so for parsers that are registered by name.
 """
 
@@ -12,15 +12,15 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from .format import Format
-from .machine.events import SemanticEvent
-from .machine.ids import IdFactory
-from .messages import ParsedOutput
-from .policy import Policy
+from ..format import Format
+from ..machine.events import SemanticEvent
+from ..machine.ids import IdFactory
+from ..messages import ParsedOutput
+from ..policy import Policy
+from ..stream import Stream
+from ..tokens.decoding import Tokenizer
 from .requests import adjusted
-from .stream import Stream
-from .stream_backend import StreamBackend
-from .tokens import Tokenizer
+from .stream import StreamBackend
 
 __all__ = [
     "BackendFactory",

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from .format import Format
+from ..format import Format
 
 __all__ = ["abilities_of_arguments", "abilities_of_calls", "bound", "denied_arguments", "warn"]
 

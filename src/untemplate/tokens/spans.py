@@ -15,7 +15,7 @@ from typing import Any, Final, get_args
 
 import msgspec
 
-from .messages import ParsedOutput, Span, SpanKind
+from ..messages import ParsedOutput, Span, SpanKind
 
 __all__ = ["Bridge", "ParsedTokens", "Straddling", "TokenSpan"]
 

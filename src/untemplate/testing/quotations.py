@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from .format import Format
-from .format_backend import special_tokens_of
-from .markers import markers_within
-from .tokens import Vocabulary
+from ..backends.format import special_tokens_of
+from ..backends.recognition import markers_within
+from ..format import Format
+from ..tokens.decoding import Vocabulary
 
 if TYPE_CHECKING:
-    from .messages import ParsedOutput
-    from .output_parser import OutputParser
+    from ..messages import ParsedOutput
+    from ..output_parser import OutputParser
 
 __all__ = ["CONTEXTS", "Provable", "QuotedCalls", "provable", "quoted_calls"]
 
@@ -145,7 +145,7 @@ def _openers(way: Any) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _measured(fmt: Format, special: frozenset[str]) -> QuotedCalls | None:
-    from .output_parser import OutputParser
+    from ..output_parser import OutputParser
 
     plain = OutputParser.from_format(fmt)
     written = _written(fmt, plain) if plain.has_tools else None

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
-from .schema import resolve
+from .reading import resolve
 
 __all__ = ["compiled", "needs_full", "takes_too_long", "violations"]
 

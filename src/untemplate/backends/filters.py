@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..format import Format, Marker
+from ..jsontext.repair import nearest_name, repair_schema, repair_syntax
+from ..machine.call_policy import AS_CONTENT, DROP, KEEP, CallPolicy
+from ..machine.call_state import NOT_AN_OBJECT, CallState, call_status
+from ..machine.events import EventReceiver
+from ..machine.ledger import Ledger
+from ..machine.lexer import WS
+from ..policy import Policy
+from ..schemas.validation import Validator, validate
+from ..tools import ToolSet
 from .call_log import INVALID, reason_of, warn_of_call
-from .format import Format, Marker
-from .jsontext.repair import nearest_name, repair_schema, repair_syntax
-from .machine.call_policy import AS_CONTENT, DROP, KEEP, CallPolicy
-from .machine.call_state import NOT_AN_OBJECT, CallState, call_status
-from .machine.events import EventReceiver
-from .machine.ledger import Ledger
-from .machine.lexer import WS
-from .policy import Policy
-from .tools import ToolSet
-from .validation import Validator, validate
 
 __all__ = ["Filter", "RequestCallPolicy", "Tee", "call_policy", "filters"]
 

@@ -12,8 +12,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from .messages import CallStatus
-    from .validation import Problem
+    from ..messages import CallStatus
+    from ..schemas.validation import Problem
 
 __all__ = ["INVALID", "no_warnings", "reason_of", "warn_of_call"]
 

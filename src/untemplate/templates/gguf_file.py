@@ -20,7 +20,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, Final
 
-from .errors import GgufError
+from ..errors import GgufError
 
 __all__ = ["Gguf", "GgufError", "Tensor", "read_gguf"]
 

@@ -6,16 +6,13 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
 
-from .abilities import abilities_of_calls
-from .call_log import INVALID, reason_of, warn_of_call
-from .machine.call_state import STATUS_DIAGNOSTICS, CallState, call_status, next_index
-from .machine.diagnostics import DIAGNOSTICS, DiagnosticCode
-from .machine.events import DeltaBuilder
-from .machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
-from .machine.machine import Machine
-from .machine.snapshot import Snapshot, snapshot
-from .markers import CallMarks, foreign_marker
-from .messages import (
+from ..machine.call_state import STATUS_DIAGNOSTICS, CallState, call_status, next_index
+from ..machine.diagnostics import DIAGNOSTICS, DiagnosticCode
+from ..machine.events import DeltaBuilder
+from ..machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
+from ..machine.machine import Machine
+from ..machine.snapshot import Snapshot, snapshot
+from ..messages import (
     CallStatus,
     DeltaFunctionCall,
     DeltaMessage,
@@ -25,10 +22,13 @@ from .messages import (
     Span,
     SpanKind,
 )
-from .stream_backend import StreamBackend
+from .abilities import abilities_of_calls
+from .call_log import INVALID, reason_of, warn_of_call
+from .recognition import CallMarks, foreign_marker
+from .stream import StreamBackend
 
 if TYPE_CHECKING:
-    from .validation import Problem, Validator
+    from ..schemas.validation import Problem, Validator
 
 __all__ = ["FormatStream"]
 
@@ -238,7 +238,7 @@ class FormatStream(StreamBackend):
         return call_status(call, arguments, tools, partial(self._problems, call, arguments) if tools.known else None)
 
     def _problems(self, call: CallState, arguments: str) -> list[str]:
-        from .validation import Validator
+        from ..schemas.validation import Validator
 
         if self._validator is None:
             self._validator = Validator(self._machine.tools)

@@ -1,0 +1,1 @@
+"""JSON schemas of tools: reading them, and validation of arguments."""
