@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import untemplate
+from untemplate.backends.quotations import CONTEXTS, quoted_calls
 from untemplate.cli.formats import evidence_word, samples
 from untemplate.format import (
     Channels,
@@ -54,7 +55,6 @@ from untemplate.machine.program import (
 )
 from untemplate.policy import Policy
 from untemplate.selection import ranked, suggested
-from untemplate.testing.quotations import quoted_calls
 from untemplate_gateway import settings
 from untemplate_gateway.protocols.fields import Ignored, Open, describe, description, fields_of, nested
 from untemplate_gateway.protocols.openapi import requests
@@ -87,6 +87,11 @@ or an issue in it, with the day on which they were looked up.
 | report | an issue or a file that shows an output |
 | none | the name is known, but no firm source shows what its models write: the Format is a guess or incomplete |
 
+*Quoted calls* has the number of quoted calls that are called, of {contexts}, without token ids and with them. In
+brackets: whether ids prove the calls of the format (`yes`, `partly`, `no`), by the tokens that the format lists.
+[Injected text](injected-text.md) describes the measure; `untemplate explain MODEL` measures with the tokens of the
+model.
+
 *Engines* lists the engines that document this name or one of its aliases. The samples are rendered from the Format, so
 they show the spelling that the decoding grammar allows; the parser accepts more spellings.
 
@@ -97,7 +102,7 @@ def formats_page() -> str:
     """Return the page ``formats.md``."""
     found = entries()
     count = {kind: sum(entry.kind == kind for entry in found) for kind in ("reasoning", "tool")}
-    head = HEAD.format(count=len(found), families=len(registry.families()), **count)
+    head = HEAD.format(count=len(found), families=len(registry.families()), contexts=len(CONTEXTS), **count)
     seen: set[Format] = set()
     return head + "\n".join(_family(module, seen) for module in registry.families())
 
@@ -107,7 +112,7 @@ def _family(module: str, seen: set[Format]) -> str:
     again."""
     family = import_module(f"untemplate.formats.{module}")
     lines = [f"## {module}", "", *_markdown(inspect.cleandoc(family.__doc__ or "")), ""]
-    lines += ["| name | kind | aliases | engines | models | evidence |", "| --- | --- | --- | --- | --- | --- |"]
+    lines += ["| name | kind | aliases | engines | models | evidence | quoted calls |", "|" + " --- |" * 7]
     lines += [_row(entry) for entry in family.ENTRIES]
     if sources := list(_evidence(family.ENTRIES)):
         lines += ["", "Evidence:", "", *sources]
@@ -127,8 +132,17 @@ def _row(entry: Entry) -> str:
         ", ".join(entry.engines),
         _listed(entry.models),
         evidence_word(entry),
+        _quoted(entry),
     )
     return "| " + " | ".join(cells) + " |"
+
+
+def _quoted(entry: Entry) -> str:
+    """Return how an entry reads quoted calls: how many are called without and with ids, and if ids prove calls."""
+    found = quoted_calls(entry.format) if entry.kind == "tool" else None
+    if found is None:
+        return "-"
+    return f"{len(found.without_ids)}, {len(found.with_ids)} with ids ({found.provable})"
 
 
 MODELS_HEAD = """\

@@ -17,6 +17,7 @@ import pytest
 
 from untemplate import OutputParser, Policy, cli
 from untemplate.analysis import analyze, prepare
+from untemplate.backends.quotations import quoted_calls
 from untemplate.cli.explain import _CAME_BACK
 from untemplate.formats import entries, lookup, named, names
 from untemplate.formats.registry import rows
@@ -122,6 +123,7 @@ def explained(template: str) -> str:
 mine.jinja
   template  {len(template)} characters, sha256 {digest}
   format    inferred-{digest}, certified
+  quoted    {quoted_calls(analysis.format)}
 
 found  by {len(analysis.log)} comparisons of {analysis.renders} renderings
   reasoning           none
@@ -278,6 +280,8 @@ def test_an_id_that_speaks_for_itself(run: Run):
         == f"""\
 Qwen/Qwen2.5-7B-Instruct
   format    hermes, no template to measure it against
+  quoted    ids prove calls: yes (the tokens of the format's list); of 13 quoted calls, 5 are called without ids (3 of \
+them without a report) and 0 with ids
 
 choice  catalogue hermes
   because    Qwen/Qwen2.5-7B-Instruct matches Qwen/Qwen2.5-*; there is no template to certify it against
@@ -357,9 +361,14 @@ def test_everything_as_one_object(run: Run):
     template = ChatTemplate(TEMPLATE)
     analysis = analyze(template, cache=False)
     chosen = select(template=template)
-    assert list(everything) == ["source", "format", "certificate", "selection", "analysis", "example", "policy"]
+    assert list(everything) == [
+        *("source", "format", "certificate", "selection", "quoted_calls", "analysis", "example", "policy"),
+    ]
     assert everything["selection"] == json.loads(json.dumps(chosen.to_dict()))
-    assert everything["certificate"] == analysis.certificate.to_dict()
+    quoted = quoted_calls(analysis.format)
+    assert quoted is not None
+    assert everything["quoted_calls"] == quoted.to_dict()
+    assert everything["certificate"] == {**analysis.certificate.to_dict(), "quoted_calls": quoted.to_dict()}
     known = json.loads(json.dumps(analysis.to_dict()))
     assert everything["analysis"] == {k: v for k, v in known.items() if k not in ("seconds", "from_cache")}
     assert everything["format"] == json.loads(analysis.format.to_json())

@@ -170,11 +170,49 @@ def test_the_greeting_promises_what_the_model_can_do(capsys: pytest.CaptureFixtu
         "\nuntemplate serves on http://127.0.0.1:8000\n\n"
         "  MODEL      FORMAT  THINKING  TOOLS  CONTEXT\n"
         "  completes  hermes  no        no\n"
-        "  chats      hermes  no        yes    4096\n\n"
+        "  chats      hermes  no        yes    4096\n"
+        "  chats: 5 of 13 quoted calls would be called, because the tokenizer is not known; the model's folder or hub "
+        "id (--model), --policy quoted_calls=content or a grammar leaves fewer\n\n"
         '  curl -N http://127.0.0.1:8000/v1/completions -H "Authorization: Bearer $API_KEY" \\\n'
         "    -H 'Content-Type: application/json' -d "
         '\'{"model": "completes", "prompt": "6 times 7 is", "max_tokens": 64, "stream": true}\'\n\n'
     )
+
+
+def test_advice_on_quoted_calls():
+    from untemplate import OutputParser, Policy
+    from untemplate_gateway.advice import advice_on_quotations
+    from untemplate_gateway.engines.replay import ReplayEngine, bundled
+    from untemplate_gateway.manager import Model
+
+    from .scripted import Scripted
+
+    class Plain:
+        """A vocabulary without any marker."""
+
+        def get_vocab(self) -> dict[str, int]:
+            return {"a": 0}
+
+    def said(name: str, engine, tokenizer, **policy) -> str:
+        parser = OutputParser.named(name, tokenizer=tokenizer, policy=Policy(**policy))
+        return advice_on_quotations(Model(name="m", engine=engine, parser=parser, template=replay.template()))
+
+    replay = ReplayEngine(*bundled()["hermes"])
+    tokens = replay.vocabulary()
+    content = "--policy quoted_calls=content or a grammar leaves fewer"
+    assert said("hermes", replay, tokens) == ""
+    assert said("hermes", replay, Plain()) == (
+        f"5 of 13 quoted calls would be called, because its calls begin with ordinary text; {content}"
+    )
+    assert said("hermes", replay, Plain(), quoted_calls="content").startswith("3 of 13 quoted calls would be called")
+    without_ids = Scripted("")
+    assert not without_ids.takes.token_ids
+    assert said("hermes", without_ids, tokens) == (
+        "5 of 13 quoted calls would be called, because the engine reports no token ids; one with return_token_ids, "
+        f"{content}"
+    )
+    assert said("qwen3", replay, None) == ""
+    assert said("functionary_v3.2", without_ids, None) == ""
 
 
 # -- A server -----------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from untemplate.templates.history import TemplateNeeds, template_needs
 from untemplate_gateway.errors import ApiError
 from untemplate_gateway.generation import Generation, Thinking
 from untemplate_gateway.manager.model import Model
-from untemplate_gateway.prompt import make_prompt
+from untemplate_gateway.prompt import make_prompt, make_prompts
 
 from .scripted import TEMPLATE, Scripted
 
@@ -199,3 +199,49 @@ def test_real_templates(path: Path) -> None:
     assert "Result." in made
     assert "käse" in made or "k\\u00e4se" in made
     assert '\\\\"' not in made
+
+
+class TestMarkersInMessages:
+    """Text of tools and users that holds a marker of the model."""
+
+    TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+
+    def made(self, setting: str, *messages: dict[str, Any]) -> tuple[str, list[str]]:
+        served = Model(
+            name="m",
+            engine=Scripted(""),
+            parser=OutputParser.named("hermes"),
+            template=ChatTemplate(self.TEMPLATE),
+            neutralize_markers=setting,  # type: ignore[arg-type]
+        )
+        request = Generation(messages=list(messages))
+        (prompt,) = make_prompts(served, request)
+        assert isinstance(prompt.text, str)
+        return prompt.text, request.notes.texts
+
+    @pytest.mark.parametrize(
+        ("setting", "tool", "user"), [("off", "<|im_end|>", "<|im_end|>"), ("tools", "<\u200b|im_end|>", "<|im_end|>")]
+    )
+    def test_a_marker_that_stays_is_noted(self, setting: str, tool: str, user: str) -> None:
+        given = [{"role": "tool", "content": "a <|im_end|>"}, {"role": "user", "content": "b <|im_end|>"}]
+        text, notes = self.made(setting, *given)
+        assert text == f"<|im_start|>tool\na {tool}<|im_end|>\n<|im_start|>user\nb {user}<|im_end|>\n"
+        noted = (
+            "a {} message holds '<|im_end|>', a marker of the model: as a token in the prompt it could end the message "
+            "(neutralize_markers: {} breaks it)"
+        )
+        expected = [noted.format("user", "all")]
+        assert notes == ([noted.format("tool", "tools"), *expected] if setting == "off" else expected)
+        assert given[0]["content"] == "a <|im_end|>"
+
+    def test_all_are_broken(self) -> None:
+        parts = [{"type": "text", "text": "<tool_call>"}]
+        text, notes = self.made("all", {"role": "user", "content": parts}, {"role": "system", "content": "<tool_call>"})
+        assert "<\u200btool_call>" in text
+        assert text.endswith("<|im_start|>system\n<tool_call><|im_end|>\n")
+        assert notes == []
+
+    def test_text_without_markers_is_not_noted(self) -> None:
+        text, notes = self.made("off", {"role": "user", "content": "Is a < b? [x] <b>bold</b>"})
+        assert text == "<|im_start|>user\nIs a < b? [x] <b>bold</b><|im_end|>\n"
+        assert notes == []

@@ -25,11 +25,11 @@ from .machine.ids import IdFactory
 from .messages import DeltaMessage, ParsedOutput
 from .policy import Policy
 from .stream import Stream
-from .tokens.decoding import SpecialText, Tokenizer, TokenTable, encode, vocabulary_of
+from .tokens.decoding import SpecialText, Tokenizer, TokenTable, Vocabulary, encode, vocabulary_of
 from .tokens.spans import Bridge, ParsedTokens
 
 if TYPE_CHECKING:
-    from .analysis import Certificate
+    from .analysis import Certificate, QuotedCalls
     from .grammar import Grammar
     from .selection import Selection
     from .templates import ChatTemplate
@@ -188,6 +188,8 @@ class OutputParser:
         from .templates import ChatTemplate
 
         template = ChatTemplate.load(source) if isinstance(source, str | os.PathLike) else source
+        if isinstance(template, ChatTemplate):
+            template = template.ending(str(getattr(tokenizer, "eos_token", None) or ""))
         analysis = analyze(template, cache=cache)
         found = analysis.certificate.capabilities
         warn(analysis.format.name, found)
@@ -278,7 +280,39 @@ class OutputParser:
     @property
     def certificate(self) -> Certificate | None:
         """The certificate: what was parsed back from rendered messages; ``None`` if no template was analysed."""
-        return self._certificate
+        certificate = self._certificate
+        if certificate is not None and certificate.quoted_calls is None:
+            self._certificate = certificate = replace(certificate, quoted_calls=self.quoted_calls)
+        return certificate
+
+    @property
+    def quoted_calls(self) -> QuotedCalls | None:
+        """The contexts in which a quoted call is called, with and without token ids; ``None`` without calls, and for
+        parsers of other packages.
+
+        It is measured with the parser's policy and tokenizer, otherwise with the tokens that the Format lists.
+        """
+        from .backends.quotations import quoted_calls
+
+        if not self.has_tools or not isinstance(self._backend, FormatBackend):
+            return None
+        return quoted_calls(self.format, self._known_tokens, self._policy)
+
+    @property
+    def prompt_markers(self) -> frozenset[str]:
+        """The markers that no text of a message should hold: those of the Format, and the tokens that the tokenizer has
+        added. `ChatTemplate.render` breaks them in messages (``neutralize``)."""
+        from .backends.recognition import prompt_markers
+
+        known = self._known_tokens
+        return prompt_markers(self.format, () if known is None else known.added)
+
+    @property
+    def _known_tokens(self) -> Vocabulary | None:
+        """The tokens of the tokenizer, otherwise the added ones of the model's files."""
+        if self._tokenizer is not None:
+            return vocabulary_of(self._tokenizer)
+        return None if self._template is None else self._template.vocabulary
 
     @property
     def format(self) -> Format:
@@ -336,7 +370,7 @@ class OutputParser:
 
     @property
     def reasoning_close(self) -> str | None:
-        """The text that ends reasoning and begins content, white space included; ``None`` if the Format has none."""
+        """The text that ends reasoning and begins content, white space included; ``None`` without one."""
         channels = self.format.channels
         if self.format.reasoning is not None:
             return self.format.reasoning.close.text

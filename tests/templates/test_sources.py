@@ -234,6 +234,52 @@ def test_a_real_gguf_file(tmp_path: Path) -> None:
         ChatTemplate.load(path)
 
 
+# -- The tokens of the tokenizer ----------------------------------------------------------------------------------
+
+ADDED = {"7": {"content": "</s>", "special": True}, "8": {"content": "<call>", "special": False}, "x": {"content": "y"}}
+
+
+def test_added_tokens(tmp_path: Path) -> None:
+    written(tmp_path, chat_template__jinja=SOURCE, tokenizer_config__json={"added_tokens_decoder": ADDED})
+    assert ChatTemplate.load(tmp_path).added_tokens == {"</s>", "<call>"}
+    listed = [{"id": 9, "content": "<other>", "special": False}]
+    written(tmp_path, tokenizer__json={"added_tokens": listed, "model": {"vocab": {}}})
+    assert ChatTemplate.load(tmp_path).added_tokens == {"</s>", "<call>"}
+    written(tmp_path, tokenizer_config__json={})
+    assert ChatTemplate.load(tmp_path).added_tokens == {"<other>"}
+    written(tmp_path, tokenizer__json={"added_tokens": "none"})
+    assert ChatTemplate.load(tmp_path).added_tokens == frozenset()
+    path = write_gguf(
+        tmp_path / "m.gguf",
+        {
+            "tokenizer.chat_template": SOURCE,
+            "tokenizer.ggml.tokens": ["a", "<s>", "b", "<call>"],
+            "tokenizer.ggml.token_type": [1, 3, 1, 4, 4],
+        },
+    )
+    assert ChatTemplate.load(path).added_tokens == {"<s>", "<call>"}
+
+
+@pytest.mark.parametrize(
+    ("files", "end"),
+    [
+        ({}, ""),
+        ({"generation_config__json": {"eos_token_id": 7}}, "</s>"),
+        ({"generation_config__json": {"eos_token_id": [5, 8, 7]}}, "<call>"),
+        ({"generation_config__json": {}, "config__json": {"eos_token_id": 7}}, "</s>"),
+        ({"generation_config__json": "broken", "config__json": {"eos_token_id": 7}}, "</s>"),
+        ({"generation_config__json": {"eos_token_id": True}}, ""),
+        ({"special_tokens_map__json": {"eos_token": "E"}, "generation_config__json": {"eos_token_id": 7}}, ""),
+    ],
+)
+def test_the_end_of_the_configuration(tmp_path: Path, files: dict[str, Any], end: str) -> None:
+    """It is known, and not written: other renderers do not write it either."""
+    written(tmp_path, chat_template__jinja=SOURCE, tokenizer_config__json={"added_tokens_decoder": ADDED}, **files)
+    template = ChatTemplate.load(tmp_path)
+    assert template.end_token == end
+    assert template.render(USER) == ("hiE" if "special_tokens_map__json" in files else "hi")
+
+
 # -- The hub ------------------------------------------------------------------------------------------------------
 
 

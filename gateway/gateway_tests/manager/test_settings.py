@@ -375,8 +375,9 @@ def test_several_models_are_shown_as_a_settings_file_that_is_read_again(tmp_path
             '[models.a]\nmodel = "demo"\ncolour = "red"',
             "{path}: unknown setting 'models.a.colour'; valid names: aliases, chat_template, chat_template_kwargs, "
             "enforce_parser, engine, fallbacks, generic_tools, idle_unload, llamacpp.extra, llamacpp.gpu_layers, "
-            "llamacpp.mmproj, llamacpp.n_ctx, llamacpp.n_parallel, llamacpp.threads, load, model, parser_backend, "
-            "policy, preflight, reasoning_parser, replay.file, replay.speed, tool_parser, upstream, upstream_api_key, "
+            "llamacpp.mmproj, llamacpp.n_ctx, llamacpp.n_parallel, llamacpp.threads, load, model, "
+            "neutralize_markers, parser_backend, policy, preflight, reasoning_parser, replay.file, replay.speed, "
+            "tool_parser, upstream, upstream_api_key, "
             "upstream_chat, upstream_concurrency, upstream_connect_timeout, upstream_model, upstream_read_timeout, "
             "upstream_replicas, upstream_retries, "
             "vllm.dtype, vllm.enforce_eager, vllm.extra, vllm.gpu_memory_utilization, vllm.max_model_len, "

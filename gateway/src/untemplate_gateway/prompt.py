@@ -9,16 +9,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from untemplate.errors import ContentPartError
 from untemplate.templates import TemplateError, TemplateLimitError
 from untemplate.templates.history import TemplateNeeds, for_template, template_needs
+from untemplate.templates.message_markers import TOOL_ROLES
 
 from .errors import ApiError, bad_request, unsupported
 from .generation import Generation
 from .images import taken_out
 from .manager.model import Model
+
+_UNTRUSTED: Final[dict[str, tuple[str, ...]]] = {"off": (), "tools": TOOL_ROLES, "all": ("user", *TOOL_ROLES)}
+"""Values of ``neutralize_markers``, and the roles of the messages in which markers are broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +41,27 @@ def make_prompts(model: Model, request: Generation) -> list[Prompt]:
     Raises:
         ApiError: as `make_prompt`, or one is too long.
     """
+    _guard(model, request)
     prompts = [make_prompt(model, request), *map(_raw, request.further_prompts)]
     for prompt in prompts:
         check_length(model, prompt.text, "messages" if request.prompt is None else "prompt")
     return prompts
+
+
+def _guard(model: Model, request: Generation) -> None:
+    """Break the model's markers in messages, if the operator wants it. Note those that stay."""
+    if request.messages is None:
+        return
+    broken = _UNTRUSTED[model.neutralize_markers]
+    if broken:
+        request.messages = model.message_markers.neutralized(request.messages, broken)
+    left = [role for role in _UNTRUSTED["all"] if role not in broken]
+    for role, marker in model.message_markers.find(request.messages, left):
+        what = "all" if role == "user" else "tools"
+        request.notes.add(
+            f"a {role} message holds {marker!r}, a marker of the model: as a token in the prompt it could end the "
+            f"message (neutralize_markers: {what} breaks it)"
+        )
 
 
 def _raw(prompt: str | list[int]) -> Prompt:

@@ -14,6 +14,7 @@ from .cache import analyze
 from .certify import Certificate, FailedCheck
 from .pipeline import Analysis, AnalysisError, Prepared, prepare
 from .prefix import PrefixBreak
+from .quoted import QuotedCalls
 from .result import AnalysisResult, Hypothesis, MarkerRegistry
 from .traits import Dropped, Remark, Traits
 
@@ -28,6 +29,7 @@ __all__ = [
     "MarkerRegistry",
     "PrefixBreak",
     "Prepared",
+    "QuotedCalls",
     "Remark",
     "Traits",
     "analyze",

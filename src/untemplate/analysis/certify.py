@@ -27,6 +27,7 @@ from ..machine.tentative_calls import RECOVER
 from ..tools import ToolSet
 from .checks import CAPABILITIES, Check, Finding
 from .doubts import Doubt, doubted
+from .quoted import QuotedCalls
 from .traits import NO_TRAITS, Remark, Traits
 
 _NO_TOOLS: Final = ToolSet(None)
@@ -137,6 +138,9 @@ class Certificate:
     """Name and score of the next best hypothesis."""
     traits: Traits = NO_TRAITS
     """Properties of the template, whatever the Format."""
+    quoted_calls: QuotedCalls | None = None
+    """The contexts in which a quoted call is called, and whether token ids prove calls; ``None`` without calls, and if
+    it was not measured."""
 
     @property
     def certified(self) -> bool:
@@ -161,6 +165,7 @@ class Certificate:
             "capabilities": dict(self.capabilities),
             "failed": [{"check": f.check, "output": f.output, "problem": f.problem} for f in self.failed],
             "runner_up": self.runner_up,
+            "quoted_calls": None if self.quoted_calls is None else self.quoted_calls.to_dict(),
             "traits": self.traits.to_dict(),
         }
 

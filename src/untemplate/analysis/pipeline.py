@@ -124,7 +124,11 @@ def prepare(template: Template) -> Prepared:
     """
     began = time.perf_counter()
     observed = getattr(template, "observed", None)
-    prober = Prober(template if observed is None else observed(), eos=getattr(template, "eos_token", "") or "")
+    prober = Prober(
+        template if observed is None else observed(),
+        eos=getattr(template, "eos_token", "") or "",
+        end=getattr(template, "end_token", "") or "",
+    )
     prompt = prober.settle()
     if prompt is None:
         reasons = "; ".join(list(prober.errors)[:3]) or "the user's message does not show up"

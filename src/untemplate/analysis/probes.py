@@ -198,6 +198,8 @@ class Prober:
     call_tools: Any = None
     eos: str = ""
     """The end-of-sequence token of the template, if it is known."""
+    end: str = ""
+    """The token that ends an output by the model's configuration; used if ``eos`` is empty."""
     renders: int = 0
     seconds: float = 0.0
     """Processor time of all renderings."""
@@ -255,7 +257,7 @@ class Prober:
             conversation = [_in_parts(message) for message in conversation]
         variables = {**self.base, **(settings or {})}
         if not self.eos:
-            variables["eos_token"] = EOS
+            variables["eos_token"] = self.end or EOS
         return conversation, variables
 
     def settle(self) -> str | None:

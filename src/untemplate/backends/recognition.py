@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator
-from dataclasses import fields, is_dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import fields, is_dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Final
 
 from ..format import Format, Marker, NamedBody
 from ..formats.registry import markers
 
-__all__ = ["CallMarks", "foreign_marker", "markers_in", "markers_of", "markers_within"]
+__all__ = ["CallMarks", "foreign_marker", "markers_in", "markers_of", "markers_within", "prompt_markers"]
 
 
 def markers_within(part: Any) -> Iterator[Marker]:
@@ -87,9 +87,22 @@ _MARKUP: Final = re.compile(r"(?=.*[<>\[\]|｜])(?=.*\w)(?!\w+\[\Z).{3,}", re.DO
 _NAMED: Final = re.compile(
     r'[{,]\s{0,64}"(?:name|function|tool|tool_name|function_name)"\s{0,64}:\s{0,64}"([^"\\\n]{1,256})"'
 )
+_TAG: Final = re.compile(r"<[^<>\n]{1,64}>|\[/?[A-Z_]{2,64}\]")
 _RUN: Final = re.compile("`+")
 _MOST_QUOTED: Final = 64
 """Markers in inline code that are looked at. More of them are a text about markers."""
+
+
+def prompt_markers(fmt: Format, added: Iterable[str] = ()) -> frozenset[str]:
+    """Return the markers that no text in a prompt should hold: those of a Format, and the tokens that a tokenizer has
+    ``added``, as far as they are markup that prose does not hold."""
+    # The start of a turn has the spellings of all families, and holds the role of the assistant.
+    start, rest = fmt.turn.start, replace(fmt, turn=replace(fmt.turn, start=None))
+    own = [text.strip() for marker in markers_within(rest) for text in marker.spellings]
+    own += [] if start is None else [start.text.strip()]
+    tags = (tag for text in own for tag in _TAG.findall(text))
+    found = filter(_MARKUP.match, (*own, *tags, *fmt.special_tokens, *added))
+    return frozenset(text for text in found if "<" in text or _TAG.search(text))
 
 
 class CallMarks:

@@ -207,6 +207,8 @@ def _head(known: Known, colour: bool) -> str:
     else:
         verdict = "certified" if certificate.certified else "not certified"
     lines.append(field("format", f"{fmt.name}, {verdict}", colour))
+    if known.quoted_calls is not None:
+        lines.append(field("quoted", str(known.quoted_calls), colour))
     return "\n".join(lines)
 
 

@@ -92,8 +92,8 @@ def evidence_word(entry: Entry) -> str:
 
 
 def _show_format(name: str, kind: Kind | None, *, as_json: bool) -> None:
+    from ..backends.quotations import quoted_calls
     from ..formats import entries, lookup, named
-    from ..testing.quotations import quoted_calls
 
     # ``named`` lists the kinds of a name, and has the better error for an unknown one.
     # A slash is in the ids of models as well.

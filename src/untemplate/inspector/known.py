@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from ..analysis import Analysis, Certificate, Prepared
+    from ..analysis import Analysis, Certificate, Prepared, QuotedCalls
     from ..messages import ParsedOutput
     from ..output_parser import OutputParser
     from ..selection import Selection
@@ -63,6 +63,20 @@ class Known:
     analysis: Analysis | None
     certificate: Certificate | None
 
+    def __post_init__(self) -> None:
+        if self.certificate is not None:
+            self.certificate = replace(self.certificate, quoted_calls=self.quoted_calls)
+
+    @property
+    def quoted_calls(self) -> QuotedCalls | None:
+        """The contexts in which a quoted call is called, with the model's tokens as far as they are known."""
+        from ..backends.quotations import quoted_calls
+
+        if not self.parser.has_tools:
+            return None
+        tokens = None if self.template is None else self.template.vocabulary
+        return quoted_calls(self.parser.format, tokens, self.parser.policy)
+
 
 def example(known: Known) -> tuple[str, str, str, ParsedOutput] | None:
     """Return (author, end of the prompt, turn, message) of the turn that shows most."""
@@ -116,6 +130,7 @@ def everything(known: Known) -> dict[str, Any]:
         "format": json.loads(known.parser.format.to_json(indent=None)),
         "certificate": None if known.certificate is None else known.certificate.to_dict(),
         "selection": None if known.selection is None else known.selection.to_dict(),
+        "quoted_calls": None if (quoted := known.quoted_calls) is None else quoted.to_dict(),
         "analysis": analysis,
         "example": shown,
         "policy": {f.name: getattr(known.parser.policy, f.name) for f in fields(known.parser.policy)},

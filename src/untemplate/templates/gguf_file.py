@@ -13,7 +13,7 @@ import mmap
 import os
 import struct
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from ..errors import GgufError
 
-__all__ = ["Gguf", "GgufError", "Tensor", "read_gguf"]
+__all__ = ["Gguf", "GgufError", "Tensor", "control_tokens", "read_gguf"]
 
 _SCALARS: Final = {
     0: "B",
@@ -133,6 +133,22 @@ class Gguf(Mapping[str, Any]):
             return None
         return self._text(self._after_texts(index, at))[0]
 
+    def chosen(self, key: str, indexes: Sequence[int]) -> dict[int, str]:
+        """Return the texts at some places of a list of texts, by their places, which ascend."""
+        kind, at = self._fields.get(key, (0, 0))
+        if kind != _ARRAY:
+            return {}
+        kind, count, at = self._array(at)
+        found: dict[int, str] = {}
+        place = 0
+        for index in indexes if kind == _STRING else ():
+            if index >= count:
+                break
+            at = self._after_texts(index - place, at)
+            found[index], at = self._text(at)
+            place = index + 1
+        return found
+
     @property
     def architecture(self) -> str:
         """Architecture in llama.cpp's words (``qwen3``); ``""`` if the file does not name one."""
@@ -225,3 +241,15 @@ def read_gguf(path: str | os.PathLike[str]) -> Gguf:
         if os.fstat(file.fileno()).st_size < 24:
             raise GgufError(f"{path}: not a GGUF file")
         return Gguf(path, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+_CONTROL: Final = (3, 4)
+"""Types of control tokens, and of those that users have defined."""
+
+
+def control_tokens(file: Gguf) -> dict[int, str]:
+    """Return the control tokens of a vocabulary, and those that were added to it, by id."""
+    kinds = file.get("tokenizer.ggml.token_type")
+    if not isinstance(kinds, list):
+        return {}
+    return file.chosen("tokenizer.ggml.tokens", [number for number, kind in enumerate(kinds) if kind in _CONTROL])

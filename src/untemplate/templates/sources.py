@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from ..errors import TemplateError, TemplateLimitError
 from ..installed import install_command
-from .gguf_file import Gguf, GgufError, read_gguf
+from .gguf_file import Gguf, GgufError, control_tokens, read_gguf
 
 __all__ = ["Source", "read"]
 
@@ -36,17 +38,31 @@ _FILES: Final = (
     "processor_config.json",
     "tokenizer_config.json",
     "special_tokens_map.json",
+    "generation_config.json",
 )
+_WITHOUT_TEMPLATE: Final = ("special_tokens_map.json", "generation_config.json")
 
 
 @dataclass(slots=True)
 class Source:
-    """A model's template, its named templates, and its special tokens."""
+    """A model's template, its named templates, and its tokens."""
 
     source: str
     name: str | None = None
     named: dict[str, str] = field(default_factory=dict)
-    tokens: dict[str, str] = field(default_factory=dict)
+    tokens: Tokens = field(default_factory=lambda: Tokens())
+
+
+@dataclass(slots=True)
+class Tokens:
+    """The tokens of a model, as far as its files list them."""
+
+    special: dict[str, str] = field(default_factory=dict)
+    """The special tokens that have a name (``eos_token``)."""
+    added: dict[int, str] = field(default_factory=dict)
+    """All tokens that the tokenizer has added, by id."""
+    end: str = ""
+    """The token that ends an output by the model's configuration, if the tokenizer names none."""
 
 
 def read(source: str | os.PathLike[str]) -> Source:
@@ -95,10 +111,9 @@ def _file(path: Path) -> Source:
         templates = _templates(content.get("chat_template"), name)
         if not templates:
             raise TemplateError("has no chat_template", name=name)
-        tokens = _tokens(content)
         if path.name == "chat_template.json":
-            tokens = _folder_tokens(path.parent)
-        return _source(templates, name, tokens)
+            return _source(templates, name, _folder_tokens(path.parent))
+        return _source(templates, name, Tokens(_tokens(content), _added_of(content)))
     with path.open("rb") as file:
         magic = file.read(4)
     return _gguf(path) if magic == b"GGUF" or path.suffix == ".gguf" else Source(_text(path), name)
@@ -146,7 +161,7 @@ def _folder_of_gguf(folder: Path, name: str) -> Source:
             if not str(problem).endswith(_NO_TEMPLATE):  # further parts, and projectors, have none
                 raise
     if not found:
-        files = ", ".join(file for file in _FILES if file != "special_tokens_map.json")
+        files = ", ".join(file for file in _FILES if file not in _WITHOUT_TEMPLATE)
         raise TemplateError(f"{_NO_TEMPLATE}: none of {files}, *.gguf", name=name)
     other = next((one for one in found if (one.source, one.named) != (found[0].source, found[0].named)), None)
     if other is not None:
@@ -158,7 +173,7 @@ def _folder_of_gguf(folder: Path, name: str) -> Source:
 _NO_TEMPLATE: Final = "has no chat template"
 
 
-def _source(templates: dict[str, str], name: str, tokens: dict[str, str]) -> Source:
+def _source(templates: dict[str, str], name: str, tokens: Tokens) -> Source:
     default = templates.pop("default", None)
     if default is None:
         if "tool_use" not in templates:
@@ -192,14 +207,65 @@ def _tokens(config: Mapping[str, Any]) -> dict[str, str]:
     return tokens
 
 
-def _folder_tokens(folder: Path) -> dict[str, str]:
-    tokens: dict[str, str] = {}
+def _folder_tokens(folder: Path) -> Tokens:
+    tokens = Tokens()
     for path in (folder / name for name in ("special_tokens_map.json", "tokenizer_config.json")):
         try:
-            tokens |= _tokens(_json(path)) if path.is_file() else {}
+            content = _json(path) if path.is_file() else {}
         except TemplateError as problem:
             _log.warning(f"{problem}; its special tokens are not known")
+            continue
+        tokens.special |= _tokens(content)
+        tokens.added |= _added_of(content)
+    tokens.added = tokens.added or _added_of_tokenizer(folder / "tokenizer.json")
+    if not tokens.special.get("eos_token"):
+        tokens.end = next((tokens.added[number] for number in _end_ids(folder) if number in tokens.added), "")
     return tokens
+
+
+def _added_of(config: Mapping[str, Any]) -> dict[int, str]:
+    """Return the added tokens of a ``tokenizer_config.json`` by id."""
+    found = config.get("added_tokens_decoder")
+    added = {}
+    for number, token in found.items() if isinstance(found, dict) else ():
+        content = token.get("content") if isinstance(token, dict) else None
+        if isinstance(content, str) and number.isdecimal():
+            added[int(number)] = content
+    return added
+
+
+class _Token(msgspec.Struct):
+    id: int
+    content: str
+
+
+class _Added(msgspec.Struct):
+    """The part of a ``tokenizer.json`` that lists added tokens."""
+
+    added_tokens: list[_Token] = []
+
+
+def _added_of_tokenizer(path: Path) -> dict[int, str]:
+    """Return the added tokens of a ``tokenizer.json`` by id; none if there is no such file, or it is another one."""
+    try:
+        if not path.is_file() or path.stat().st_size > _MAX_JSON:
+            return {}
+        return {token.id: token.content for token in msgspec.json.decode(path.read_bytes(), type=_Added).added_tokens}
+    except (OSError, ValueError, msgspec.MsgspecError, RecursionError):
+        return {}
+
+
+def _end_ids(folder: Path) -> list[int]:
+    """Return the ids of the tokens that end an output, as the configuration lists them."""
+    for name in ("generation_config.json", "config.json"):
+        try:
+            found = _json(folder / name).get("eos_token_id")
+        except (OSError, TemplateError):
+            continue
+        numbers = found if isinstance(found, list) else [found]
+        if ends := [number for number in numbers if type(number) is int]:
+            return ends
+    return []
 
 
 def _text(path: Path) -> str:
@@ -229,7 +295,7 @@ def _gguf(path: Path) -> Source:
     try:
         file = read_gguf(path)
         templates = _gguf_templates(file, str(path))
-        tokens = _gguf_tokens(file)
+        tokens = Tokens(_gguf_tokens(file), control_tokens(file))
     except GgufError as error:
         problem = str(error).removeprefix(f"{path}: ")
         raise TemplateError(f"not a GGUF file that can be read: {problem}", name=str(path)) from None

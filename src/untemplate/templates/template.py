@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from datetime import datetime
 from functools import cached_property
@@ -13,6 +13,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import TemplateError, TemplateLimitError
+from ..tokens.decoding import Vocabulary, added_tokens
 from .inputs import REASONING_FIELDS, Inputs
 from .limits import MAX_SOURCE
 
@@ -38,6 +39,9 @@ class ChatTemplate:
         named: further templates of the same model. ``tool_use`` is used if tools are given, others through
             :meth:`variant`.
         special_tokens: further tokens that the template can use (``pad_token`` …).
+        added_tokens: the tokens that the model's tokenizer has as one token each, special ones and others. No rendering
+            depends on them.
+        end_token: the token that ends an output, if the tokenizer names no ``eos_token``. No rendering depends on it.
         now: the time for ``strftime_now``, or a function that returns it. Default: the local time.
 
     Raises:
@@ -54,9 +58,13 @@ class ChatTemplate:
         name: str | None = None,
         named: Mapping[str, str] | None = None,
         special_tokens: Mapping[str, str] | None = None,
+        added_tokens: Iterable[str] = (),
+        end_token: str = "",
         now: datetime | Callable[[], datetime] | None = None,
     ) -> None:
         self.source = source
+        self.added_tokens: frozenset[str] = frozenset(added_tokens)
+        self.end_token = end_token
         self.name = name
         self.named: Mapping[str, str] = dict(named or {})
         self.special_tokens: Mapping[str, str] = {
@@ -88,11 +96,13 @@ class ChatTemplate:
         found = read(source)
         return cls(
             found.source,
-            bos_token=found.tokens.get("bos_token", ""),
-            eos_token=found.tokens.get("eos_token", ""),
+            bos_token=found.tokens.special.get("bos_token", ""),
+            eos_token=found.tokens.special.get("eos_token", ""),
             name=found.name,
             named=found.named,
-            special_tokens=found.tokens,
+            special_tokens=found.tokens.special,
+            added_tokens=found.tokens.added.values(),
+            end_token=found.tokens.end,
             now=now,
         )
 
@@ -110,7 +120,8 @@ class ChatTemplate:
         if not isinstance(source, str):
             return None
         bos, eos = (str(getattr(tokenizer, token, None) or "") for token in ("bos_token", "eos_token"))
-        return cls(source, bos_token=bos, eos_token=eos, name=name, named=named)
+        added = Vocabulary({}, *added_tokens(tokenizer)).added
+        return cls(source, bos_token=bos, eos_token=eos, name=name, named=named, added_tokens=added)
 
     @property
     def bos_token(self) -> str:
@@ -122,13 +133,19 @@ class ChatTemplate:
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of everything that decides the output, except the inputs and the time."""
+        """Hash of everything that decides the output and its analysis, except the inputs and the time."""
         digest = sha256()
-        for key, value in (("", self.source), *sorted(self.named.items()), *sorted(self.special_tokens.items())):
+        end = [("", self.end_token)] if self.end_token else []
+        for key, value in (("", self.source), *sorted(self.named.items()), *sorted(self.special_tokens.items()), *end):
             for part in (key, value):
                 data = part.encode("utf-8", "surrogatepass")
                 digest.update(b"%d:" % len(data) + data)
         return digest.hexdigest()
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens of the model that are known: the added ones, without their ids."""
+        return Vocabulary(dict.fromkeys(sorted(self.added_tokens), 0), added=self.added_tokens)
 
     @cached_property
     def literals(self) -> tuple[str, ...]:
@@ -150,6 +167,15 @@ class ChatTemplate:
         """First line in the source of each literal (also without outer white space), name and attribute."""
         return self._compile(self.source).lines
 
+    def ending(self, token: str) -> ChatTemplate:
+        """Return this template with the token that ends an output, if it knows none itself."""
+        if self.eos_token or self.end_token or not token:
+            return self
+        template = copy(self)
+        template.end_token = token
+        template.__dict__.pop("sha256", None)
+        return template
+
     @property
     def _sources(self) -> list[str]:
         return [self.source, *(text for name, text in self.named.items() if name == "tool_use")]
@@ -169,6 +195,8 @@ class ChatTemplate:
             eos_token=self.eos_token,
             name=f"{self.name or 'template'}[{name}]",
             special_tokens=self.special_tokens,
+            added_tokens=self.added_tokens,
+            end_token=self.end_token,
             now=self.now,
         )
 
@@ -216,6 +244,7 @@ class ChatTemplate:
         add_generation_prompt: bool = False,
         continue_final_message: bool | str = False,
         mark_generation: bool = False,
+        neutralize: Collection[str] = (),
         **kwargs: Any,
     ) -> str:
         """Return the prompt, as ``apply_chat_template(…, tokenize=False)`` does.
@@ -228,6 +257,8 @@ class ChatTemplate:
                 or the field of this name (``reasoning_content``).
             mark_generation: put the text inside ``{% generation %}`` between two private characters, which
                 `generation_ranges` reads.
+            neutralize: markers to break in the content of users and tools (`OutputParser.prompt_markers`), so that the
+                content cannot end its own message. An invisible character is put into each.
             kwargs: variables of the template (``enable_thinking``, ``reasoning_effort`` …).
 
         Raises:
@@ -240,7 +271,7 @@ class ChatTemplate:
         source = self.named["tool_use"] if tools is not None and "tool_use" in self.named else self.source
         inputs = Inputs()
         try:
-            chat = inputs.messages(messages)
+            chat = inputs.messages(_neutralized(messages, neutralize) if neutralize else messages)
             marked = _mark(chat, continue_final_message, source) if continue_final_message else ""
             variables = {
                 **self.special_tokens,
@@ -297,6 +328,14 @@ def _compiled(source: str) -> CompiledTemplate:
         if len(_cache) > _CACHE_SIZE:
             _cache.popitem(last=False)
     return compiled
+
+
+def _neutralized(messages: Sequence[Any], markers: Collection[str]) -> list[dict[str, Any]]:
+    from .message_markers import TOOL_ROLES, MessageMarkers
+
+    if isinstance(markers, str):
+        raise TypeError("neutralize: expected a collection of markers, got str")
+    return MessageMarkers(markers).neutralized(Inputs().dicts("messages", messages), ("user", *TOOL_ROLES))
 
 
 # -- The final message, continued ---------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ __all__ = [
     "TokenTable",
     "Tokenizer",
     "Vocabulary",
+    "added_tokens",
     "encode",
     "load_tokenizer",
     "size_of",
@@ -274,7 +275,7 @@ class Vocabulary:
         get_vocab = getattr(tokenizer, "get_vocab", None)
         if not callable(get_vocab):
             raise TypeError(f"tokenizer: {type(tokenizer).__name__} has no get_vocab()")
-        return cls(get_vocab(), *_added_tokens(tokenizer))
+        return cls(get_vocab(), *added_tokens(tokenizer))
 
     def table(self, special: Iterable[str]) -> tuple[dict[str, int], TokenTable]:
         """Return the ids of those special tokens that the vocabulary has, and the texts of all ids."""
@@ -286,7 +287,7 @@ class Vocabulary:
         return found
 
 
-def _added_tokens(tokenizer: Any) -> tuple[set[str], set[str]]:
+def added_tokens(tokenizer: Any) -> tuple[set[str], set[str]]:
     """Return the tokens that a tokenizer of transformers or tokenizers lists as special, and all that it has added."""
     special = set(map(str, getattr(tokenizer, "all_special_tokens", None) or ()))
     added = getattr(tokenizer, "added_tokens_decoder", None)

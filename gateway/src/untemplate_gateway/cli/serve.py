@@ -344,10 +344,13 @@ def _first(manager: Manager) -> str:
 
 def _greet(url: str, manager: Manager, settings: Settings) -> None:
     """Show the address, the models and a sample request: on stdout for people, in the log for programs."""
+    from ..advice import advice_on_quotations
+
     models = manager.list()
     unloaded = [name for name, _ in manager.unloaded()]
+    advice = {model.name: text for model in models if (text := advice_on_quotations(model))}
     if settings.log_format == "json":
-        fields = {"url": url, "models": [*(model.name for model in models), *unloaded]}
+        fields = {"url": url, "models": [*(model.name for model in models), *unloaded], "quoted_calls": advice}
         _log.info("listening", extra={"fields": fields})
         return
     colour = coloured(sys.stdout)
@@ -359,6 +362,7 @@ def _greet(url: str, manager: Manager, settings: Settings) -> None:
         painted([("untemplate serves on ", ""), (where, "title")], colour=colour),
         "",
         *(f"  {line}" for line in table(heads, rows).split("\n")),
+        *(f"  {name}: {text}" for name, text in advice.items()),
         "",
         *(f"  {line}" for line in _example(url, _first(manager), models, settings)),
         "",

@@ -21,7 +21,7 @@ import msgspec
 
 from untemplate.installed import install_command
 from untemplate.templates import ChatTemplate, TemplateError
-from untemplate.templates.gguf_file import GgufError, read_gguf
+from untemplate.templates.gguf_file import GgufError, control_tokens, read_gguf
 
 from ..errors import ApiError, bad_request, unsupported
 from ..generation import Usage
@@ -305,8 +305,9 @@ def check_version(version: str) -> None:
 class _Vocabulary:
     """The tokens of a GGUF file."""
 
-    def __init__(self, tokens: Sequence[str]) -> None:
+    def __init__(self, tokens: Sequence[str], added: dict[int, str]) -> None:
         self._vocab = {token: i for i, token in enumerate(tokens)}
+        self._added = added
         self._size = len(tokens)
 
     def check(self, token_ids: Sequence[int]) -> None:
@@ -321,6 +322,9 @@ class _Vocabulary:
 
     def get_vocab(self) -> dict[str, int]:
         return self._vocab
+
+    def get_added_tokens_decoder(self) -> dict[int, str]:
+        return self._added
 
 
 _PART: Final = re.compile(r"-\d{5}-of-\d{5}\.gguf$", re.IGNORECASE)
@@ -349,14 +353,15 @@ def _look_into(path: Path) -> tuple[_Vocabulary | None, dict[int, str], ChatTemp
         fields = read_gguf(path)
         tokens = fields.get("tokenizer.ggml.tokens")
         ids = [fields.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom")]
+        added = control_tokens(fields)
     except GgufError:
-        tokens, ids = None, []
+        tokens, ids, added = None, [], {}
     try:
         template = ChatTemplate.load(path)
     except TemplateError:
         template = None
     if not isinstance(tokens, list):
         return None, {}, template
-    vocabulary = _Vocabulary(tokens)
+    vocabulary = _Vocabulary(tokens, added)
     ids += [vocabulary.get_vocab().get(text) for text in _ENDS]
     return vocabulary, {i: tokens[i] for i in ids if isinstance(i, int) and 0 <= i < len(tokens)}, template

@@ -313,6 +313,7 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
         created=int(time.time() if checkpoint is None or not checkpoint.files else _written(checkpoint)),
         details={"format": "", **details, "parser": selection.chosen.name, "engine": engine.kind},
         template_kwargs=settings.chat_template_kwargs,
+        neutralize_markers=settings.neutralize_markers,
         generic_tools=generic is not None,
     )
 

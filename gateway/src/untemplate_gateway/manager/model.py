@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from untemplate.format import Marker, NamedBody
 from untemplate.output_parser import OutputParser
 from untemplate.templates import ChatTemplate
+from untemplate.templates.message_markers import MessageMarkers
 
 from ..engines.base import Engine
 
@@ -28,6 +29,8 @@ class Model:
     """``None`` if the engine takes messages, or if the model has no template: it then answers raw prompts only."""
     template_kwargs: dict[str, Any] = field(default_factory=dict)
     """The template's variables for requests that do not set them."""
+    neutralize_markers: Literal["off", "tools", "all"] = "off"
+    """The messages in which the model's markers are broken: none, tool results, or also those of users."""
     generic_tools: bool = False
     """True if the template knows no tools, and the gateway shows them to the model in the form ``generic``."""
     capabilities: ModelCapabilities | None = None
@@ -48,6 +51,11 @@ class Model:
             if isinstance(tools.body, NamedBody):
                 markers.append(tools.body.name_open)
         return tuple({text for m in markers if m is not None for text in m.spellings if len(text) > 1})
+
+    @cached_property
+    def message_markers(self) -> MessageMarkers:
+        """The markers that no text of a message should hold."""
+        return MessageMarkers(self.parser.prompt_markers)
 
     @property
     def chats(self) -> bool:

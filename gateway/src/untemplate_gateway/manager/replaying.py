@@ -75,4 +75,5 @@ def _replayed(settings: Settings, name: str, engine: ReplayEngine, given: ChatTe
         aliases=("replay",) if first and name != "replay" else (),
         details={"family": engine.format.name, "format": "replay", "parser": engine.format.name, "engine": "replay"},
         template_kwargs=settings.chat_template_kwargs,
+        neutralize_markers=settings.neutralize_markers,
     )

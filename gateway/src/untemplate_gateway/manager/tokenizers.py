@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from untemplate.errors import TokenizerError
-from untemplate.templates.gguf_file import Gguf, GgufError, read_gguf
+from untemplate.templates.gguf_file import Gguf, GgufError, control_tokens, read_gguf
 from untemplate.tokens.decoding import BYTE_LEVEL
 
 from .checkpoint import Checkpoint, is_count, read_json
@@ -35,15 +35,22 @@ class ModelTokenizer:
         vocab: token → id, special tokens included.
         source: the file or model that it was read from.
         tokenizer: a ``tokenizers.Tokenizer``, if there is one.
+        added: the tokens that are not made by merges, if the tokenizer does not list them.
     """
 
-    def __init__(self, vocab: Mapping[str, int], source: str, tokenizer: Any = None) -> None:
+    def __init__(self, vocab: Mapping[str, int], source: str, tokenizer: Any = None, added: Iterable[str] = ()) -> None:
         self._vocab = dict(vocab)
+        listed = {} if tokenizer is None else tokenizer.get_added_tokens_decoder()
+        self._added = {self._vocab[text]: text for text in (*map(str, listed.values()), *added) if text in self._vocab}
         self._tokenizer = tokenizer
         self.source = source
 
     def get_vocab(self) -> dict[str, int]:
         return self._vocab
+
+    def get_added_tokens_decoder(self) -> dict[int, str]:
+        """Return the added tokens: text that spells one of their names is no marker."""
+        return self._added
 
     @property
     def can_encode(self) -> bool:
@@ -177,7 +184,9 @@ def _huggingface(path: Path) -> ModelTokenizer:
     try:
         from tokenizers import Tokenizer
     except ImportError:
-        return ModelTokenizer(_vocabulary(read_json(path)), str(path))
+        content = read_json(path)
+        added = [str(token["content"]) for token in content.get("added_tokens", [])]
+        return ModelTokenizer(_vocabulary(content), str(path), added=added)
     tokenizer = Tokenizer.from_file(str(path))
     return ModelTokenizer(tokenizer.get_vocab(with_added_tokens=True), str(path), tokenizer)
 
@@ -191,19 +200,20 @@ def _vocabulary(content: dict[str, Any]) -> dict[str, int]:
 
 def _bpe(path: Path) -> ModelTokenizer:
     """Read the two files of byte-level BPE."""
-    vocab = {**read_json(path), **_added(path.parent)}
+    ours = _added(path.parent)
+    vocab = {**read_json(path), **ours}
     merges = path.with_name("merges.txt")
     try:
         from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
     except ImportError:
-        return ModelTokenizer(vocab, str(path))
+        return ModelTokenizer(vocab, str(path), added=ours)
     if not merges.is_file():
-        return ModelTokenizer(vocab, str(path))
+        return ModelTokenizer(vocab, str(path), added=ours)
     tokenizer = Tokenizer(models.BPE.from_file(str(path), str(merges)))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     # Added tokens are added in the order of their ids, which follow those of the vocabulary.
-    added = sorted(_added(path.parent).items(), key=lambda item: item[1])
+    added = sorted(ours.items(), key=lambda item: item[1])
     tokenizer.add_special_tokens([AddedToken(text, special=True) for text, _ in added])
     return ModelTokenizer(tokenizer.get_vocab(with_added_tokens=True), str(path), tokenizer)
 
@@ -218,7 +228,7 @@ def _tekken(path: Path) -> ModelTokenizer:
     vocab = {str(token["token_str"]): int(token["rank"]) for token in listed}
     for token in content["vocab"][: size - special]:
         vocab[_byte_level(base64.b64decode(token["token_bytes"]))] = int(token["rank"]) + special
-    return ModelTokenizer(vocab, str(path))
+    return ModelTokenizer(vocab, str(path), added=[str(token["token_str"]) for token in listed])
 
 
 def _tiktoken(path: Path) -> ModelTokenizer:
@@ -230,7 +240,8 @@ def _tiktoken(path: Path) -> ModelTokenizer:
             vocab[_byte_level(base64.b64decode(token, validate=True))] = int(rank)
     if not vocab:
         raise ValueError("contains no token")
-    return ModelTokenizer({**vocab, **_added(path.parent)}, str(path))
+    added = _added(path.parent)
+    return ModelTokenizer({**vocab, **added}, str(path), added=added)
 
 
 def _model(path: Path) -> ModelTokenizer:
@@ -241,7 +252,8 @@ def _model(path: Path) -> ModelTokenizer:
     pieces = list(_pieces(data))
     if not pieces:
         raise ValueError("not a SentencePiece model")
-    return ModelTokenizer({**{p: i for i, p in enumerate(pieces)}, **_added(path.parent)}, str(path))
+    added = _added(path.parent)
+    return ModelTokenizer({**{p: i for i, p in enumerate(pieces)}, **added}, str(path), added=added)
 
 
 def _pieces(data: bytes) -> Iterator[str]:
@@ -307,7 +319,8 @@ def _of_gguf(checkpoint: Checkpoint, looked: list[str]) -> ModelTokenizer | None
     if not isinstance(tokens, list) or not tokens:
         looked.append("the GGUF file has no vocabulary")
         return None
-    return ModelTokenizer({str(text): i for i, text in enumerate(tokens)}, str(checkpoint.path))
+    added = control_tokens(gguf).values()
+    return ModelTokenizer({str(text): i for i, text in enumerate(tokens)}, str(checkpoint.path), added=added)
 
 
 _CHARACTERS: Final = {byte: character for character, byte in BYTE_LEVEL.items()}

@@ -102,6 +102,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     chat_template_kwargs: Annotated[
         dict[str, Any], _is("template variables for requests that do not set them", metavar="NAME=VALUE")
     ] = {}
+    neutralize_markers: Annotated[
+        Literal["off", "tools", "all"],
+        _is(
+            "break the model's markers in tool results (tools), or also in user messages (all), so that their text "
+            "cannot end its message",
+            flag=None,
+        ),
+    ] = "off"
     enforce_parser: Annotated[
         str,
         _is("format to parse by: a name, CALLS+REASONING or FILE.json; one of calls only keeps the selected reasoning"),

@@ -10,23 +10,21 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final
 
-from ..backends.format import special_tokens_of
-from ..backends.recognition import markers_within
+from ..analysis.quoted import CONTEXTS, Provable, QuotedCalls
 from ..format import Format
+from ..messages import ParsedOutput
+from ..policy import Policy
+from ..render import render
 from ..tokens.decoding import Vocabulary
+from .format import FormatBackend, special_tokens_of
+from .interface import OutputContext
+from .recognition import markers_within
 
-if TYPE_CHECKING:
-    from ..messages import ParsedOutput
-    from ..output_parser import OutputParser
-
-__all__ = ["CONTEXTS", "Provable", "QuotedCalls", "provable", "quoted_calls"]
-
-Provable = Literal["yes", "partly", "no"]
-"""All, some or none of the openers of calls hold a token that the vocabulary has."""
+__all__ = ["CONTEXTS", "WRITERS", "Provable", "QuotedCalls", "provable", "quoted_calls", "sample_of"]
 
 _TOOL: Final = "write_file"
 _TOOLS: Final = [
@@ -50,7 +48,7 @@ def _lines(call: str, prefix: str) -> str:
     return "\n".join(prefix + line for line in call.split("\n"))
 
 
-CONTEXTS: Final[Mapping[str, Callable[[str], str]]] = {
+WRITERS: Final[Mapping[str, Callable[[str], str]]] = {
     "prose": lambda call: f"It says {call} to call.",
     "lines of its own": lambda call: f"It says:\n\n{call}\n\nThat calls.",
     "an unknown XML element": lambda call: f"<page>\n{call}\n</page>\nDone.",
@@ -65,31 +63,7 @@ CONTEXTS: Final[Mapping[str, Callable[[str], str]]] = {
     "a JSON string": lambda call: f'{{"note": {json.dumps(call, ensure_ascii=False)}}}',
     "a JSON string without escapes": lambda call: f'{{"note": "{call}"}}',
 }
-"""Writers of an output that quotes a call, by context."""
-
-
-@dataclass(frozen=True, slots=True)
-class QuotedCalls:
-    """Contexts in which a quoted call is called.
-
-    Attributes:
-        provable: can token ids prove the format's calls.
-        without_ids: the contexts in which a quotation is called, if the output comes without token ids.
-        silent: those of them without any diagnostic.
-        with_ids: the same as ``without_ids``, with token ids.
-    """
-
-    provable: Provable
-    without_ids: tuple[str, ...]
-    silent: tuple[str, ...]
-    with_ids: tuple[str, ...]
-
-    def __str__(self) -> str:
-        count = len(CONTEXTS)
-        return (
-            f"{len(self.without_ids)} of {count} quoted calls are called without token ids, {len(self.silent)} of them "
-            f"without a report; {len(self.with_ids)} of {count} with ids; ids prove calls: {self.provable}"
-        )
+"""Writers of an output that quotes a call, by context: those of ``CONTEXTS``."""
 
 
 class _Spelling:
@@ -113,17 +87,21 @@ class _Spelling:
         return found
 
 
-def quoted_calls(fmt: Format, vocabulary: Vocabulary | None = None) -> QuotedCalls | None:
+def quoted_calls(fmt: Format, vocabulary: Vocabulary | None = None, policy: Policy | None = None) -> QuotedCalls | None:
     """Measure a format; ``None`` if it has no calls that can be written.
 
     Args:
         fmt: the Format.
         vocabulary: the tokens of the model; ``None``: those that the Format lists.
+        policy: the policy to measure with; of it, only ``quoted_calls`` and ``spelled_markers`` count.
     """
+    known = vocabulary is not None and bool(vocabulary.ids)
     special = frozenset(fmt.special_tokens)
-    if vocabulary is not None and vocabulary.ids:
+    if vocabulary is not None and known:
         special = frozenset(text for text in special_tokens_of(fmt, vocabulary) if text in vocabulary.ids)
-    return _measured(fmt, special)
+    given = policy or Policy()
+    measured = _measured(fmt, special, given.quoted_calls, given.spelled_markers)
+    return replace(measured, of_model=True) if measured is not None and known else measured
 
 
 def provable(fmt: Format, special: frozenset[str]) -> Provable:
@@ -144,41 +122,42 @@ def _openers(way: Any) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=256)
-def _measured(fmt: Format, special: frozenset[str]) -> QuotedCalls | None:
-    from ..output_parser import OutputParser
-
-    plain = OutputParser.from_format(fmt)
-    written = _written(fmt, plain) if plain.has_tools else None
+def _measured(fmt: Format, special: frozenset[str], quoted: Any, spelled: Any) -> QuotedCalls | None:
+    """Measure with these special tokens, and with these policies ``quoted_calls`` and ``spelled_markers``."""
+    policy = Policy(strict=False, quoted_calls=quoted, spelled_markers=spelled)
+    written = sample_of(fmt)
     if written is None:
         return None
     before, call, after = written
+    plain = FormatBackend(fmt, policy=policy)
     tokenizer = _Spelling(special)
-    parser = OutputParser.from_format(fmt, tokenizer=tokenizer) if special else None
+    backend = FormatBackend(fmt, tokenizer, policy=policy) if special else None
+    context = OutputContext(policy=policy, tools=_TOOLS, collect=True)
     log = logging.getLogger("untemplate")
     disabled, log.disabled = log.disabled, True  # cut calls of this measure are no news
     try:
         without, silent, proven = [], [], []
-        for name, write in CONTEXTS.items():
+        for name, write in WRITERS.items():
             body = write(call)
-            parsed = plain.parse(before + body + after, tools=_TOOLS)
+            parsed = plain.parse(before + body + after, (), None, context)
             if _is_called(parsed):
                 without.append(name)
                 if not parsed.diagnostics and all(one.status == "ok" for one in parsed.tool_calls):
                     silent.append(name)
-            if parser is not None and _is_called(_spelled(parser, tokenizer, before, body, after)):
+            if backend is not None and _is_called(_spelled(backend, context, tokenizer, (before, body, after))):
                 proven.append(name)
     finally:
         log.disabled = disabled
-    return QuotedCalls(
-        provable(fmt, special), tuple(without), tuple(silent), tuple(proven if special else without)
-    )  # fmt: skip
+    return QuotedCalls(provable(fmt, special), tuple(without), tuple(silent), tuple(proven if special else without))
 
 
-def _written(fmt: Format, parser: OutputParser) -> tuple[str, str, str] | None:
-    """Return what the format writes before content, for a call alone, and after content; None if it cannot."""
+def sample_of(fmt: Format) -> tuple[str, str, str] | None:
+    """Return what the format writes before content, for a call alone, and after content; ``None`` if it cannot."""
+    if not fmt.tools and fmt.channels is None:
+        return None
     try:
-        before, _, after = parser.render({"role": "assistant", "content": _MARK}).partition(_MARK)
-        call = parser.render({"role": "assistant", "tool_calls": [_CALL]}).strip()
+        before, _, after = render(fmt, {"role": "assistant", "content": _MARK}).partition(_MARK)
+        call = render(fmt, {"role": "assistant", "tool_calls": [_CALL]}).strip()
     except ValueError:
         return None
     for end in () if fmt.turn.end is None else fmt.turn.end.spellings:
@@ -189,9 +168,12 @@ def _written(fmt: Format, parser: OutputParser) -> tuple[str, str, str] | None:
     return before, call, after
 
 
-def _spelled(parser: OutputParser, tokenizer: _Spelling, before: str, body: str, after: str) -> ParsedOutput:
-    """Parse an output whose quotation is spelled with ordinary tokens."""
-    stream = parser.stream(tools=_TOOLS, collect=True)
+def _spelled(
+    backend: FormatBackend, context: OutputContext, tokenizer: _Spelling, parts: tuple[str, str, str]
+) -> ParsedOutput:
+    """Parse an output whose quotation, the second part, is spelled with ordinary tokens."""
+    stream = backend.stream(context)
+    before, body, after = parts
     pieces = tokenizer.pieces(before, tokens=True) + tokenizer.pieces(body, tokens=False)
     for text, token in pieces + tokenizer.pieces(after, tokens=True):
         stream.feed(text, [token])
