@@ -24,6 +24,11 @@ LINES = (builder.DATA / "vectors.jsonl").read_text("utf-8").rstrip("\n").split("
 VECTORS = rules.load(builder.DATA)
 FORMATS = json.loads((builder.DATA / "formats.json").read_text("utf-8"))
 MANIFEST = json.loads((builder.DATA / "manifest.json").read_text("utf-8"))
+TEN = (
+    "hermes", "qwen3_coder", "mistral", "llama3_json", "pythonic", "deepseek_v31", "kimi_k2", "glm45", "minimax_m2",
+    "gpt-oss",
+)  # fmt: skip
+"""Formats that the parser from the specification was written for."""
 CALL = {
     "id": "hermes/x", "format": "hermes", "level": "clean", "tools": None, "prompt": None, "finish_reason": "stop",
     "output": 'Hi.<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>', "why": "An example.",
@@ -151,6 +156,26 @@ def test_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     results = list(run(VECTORS[:40], command(program, FORMATS), splits=1))
     assert {result.outcome for result in results if result.level != "ids"} == {Outcome.RIGHT}
     assert {result.problem for result in results if result.level == "ids"} == {"it reads text only"}
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
+def test_the_parser_from_the_specification(count: Any) -> None:
+    """What its README says of it is right."""
+    folder = ROOT / "examples/from_the_specification"
+    report = report_of(run(VECTORS, command(["node", str(folder / "main.mjs")], FORMATS), splits=0))
+    for result in report.results:
+        count("vectors", result.outcome is Outcome.RIGHT)
+    rows = re.findall(
+        r"^\| (\w+) \| (\d+) \| (\d+) \| (\d+) \|$", (folder / "README.md").read_text("utf-8"), re.MULTILINE
+    )
+    shown = {level: tuple(map(int, numbers)) for level, *numbers in rows}
+    assert shown == {
+        level: (c["right"], c["wrong"] + c["space"], c["unsupported"]) for level, c in report.levels.items()
+    }
+    own = [result for result in report.results if result.format.partition("+")[0] in TEN]
+    for levels, least in ((("clean", "cut"), 0.95), (("slipped", "quoted"), 0.85)):
+        of_level = [result.outcome is Outcome.RIGHT for result in own if result.level in levels]
+        assert sum(of_level) >= least * len(of_level) > 100
 
 
 @pytest.mark.parametrize(

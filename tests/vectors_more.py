@@ -259,7 +259,9 @@ def _cuts(family: Family) -> Iterator[Vector]:
         size = next((i for i, (a, b) in enumerate(zip(call, two, strict=False)) if a != b), min(len(call), len(two)))
         why = "The first call is whole."
         yield _cut(
-            family.vector("cut-after-a-call", "cut", two[:size].rstrip("< \n"), family.expect("call"), ("K5",), why)
+            family.vector(
+                "cut-after-a-call", "cut", two[:size].rstrip("< \n"), family.expect("call"), ("K5", "K7"), why
+            )
         )
     output = family.output("content-and-call")
     if output is None or len(family.opener) < 4 or output.count(family.opener) != 1:
@@ -302,7 +304,8 @@ def _quotations(family: Family) -> Iterator[Vector]:
         quotations["in-a-code-tag"] = (f"It writes <code>{line}</code> here.", "Q6")
     for kind, (text, rule) in quotations.items():
         why = "The text before the opener shows that the call is quoted."
-        yield family.vector(kind, "quoted", text, said(text), (rule,), why)
+        shown = (rule, "Q11") if rule in ("Q1", "Q4", "Q6") and "section_open" in family.frame else (rule,)
+        yield family.vector(kind, "quoted", text, said(text), shown, why)
     if "`" in call:
         return
     fenced = f"```\n{call}\n```"
