@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Collection
+from dataclasses import make_dataclass
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -54,6 +55,9 @@ _ALWAYS_SET = object()
 
 class WireModel(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True):
     """A struct with the dump methods of a pydantic model."""
+
+    # The results that vLLM's interface has as dataclasses work with `dataclasses.asdict` and `dataclasses.replace`.
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     # Fields that OpenAI does not define: dumped only on request.
     _extensions: ClassVar[frozenset[str]] = frozenset()
@@ -403,6 +407,10 @@ class ParsedOutput(WireModel, metaclass=OldNames, gc=False):
                 for call in self.tool_calls
             ]
         return message
+
+
+for _cls in (ExtractedToolCallInformation, ParsedOutput):
+    _cls.__dataclass_fields__ = vars(make_dataclass(_cls.__name__, _cls.__struct_fields__))["__dataclass_fields__"]
 
 
 # Requests hold objects of the caller, so the garbage collector must track them.

@@ -91,9 +91,10 @@ class OutputParser:
             factory = None if format is not None else find_backend(reasoning_parser_name, tool_parser_name)
             if factory is None:
                 format = format or _named(reasoning_parser_name, tool_parser_name)
-                backend = FormatBackend(
+                backend = own = FormatBackend(
                     format, tokenizer, policy=self._policy, special_text=special_text, make_id=make_id
                 )
+                own.half_names = {"reasoning": reasoning_parser_name, "tool": tool_parser_name}
             else:
                 backend = factory(tokenizer, policy=self._policy, special_text=special_text, make_id=make_id)
         self._backend = backend

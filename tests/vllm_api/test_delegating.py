@@ -334,11 +334,8 @@ def test_methods_of_the_halves():
     parser = Theirs(TOKENIZER)
     end = TOKENIZER.ids(END)
     assert parser.extract_reasoning(f"a{END}b", None) == ("a", "b")
-    assert parser.extract_tool_calls(f"a{OPEN}f{CLOSE}", None) == ExtractedToolCallInformation(
-        tools_called=True,
-        tool_calls=[ToolCall(id="0", function=FunctionCall(name="f", arguments="{}"))],
-        content="a",
-    )
+    found = parser.extract_tool_calls(f"a{OPEN}f{CLOSE}", None)
+    assert vars(found) == vars(TheirTools(TOKENIZER).extract_tool_calls(f"a{OPEN}f{CLOSE}", None))
     assert parser.extract_content_ids([97, *end, 98]) == [98]
     assert not parser.is_reasoning_end([97])
     assert parser.is_reasoning_end([97, *end])
@@ -377,9 +374,13 @@ def test_adjust_request():
             request["guided"] = True
             return request
 
+    # Each half adjusts the request; the parser around them does not.
+    assert Theirs(TOKENIZER, tools=Adjusts).adjust_request({}) == {"guided": True}
     request = {"skip_special_tokens": True}
-    assert Theirs(TOKENIZER, tools=Adjusts).adjust_request(request) == {"skip_special_tokens": False, "guided": True}
-    assert Theirs(TOKENIZER, tools=None).adjust_request(request) == {"skip_special_tokens": False}
+    assert Theirs(TOKENIZER, tools=None).adjust_request(request) is request
+    parser = DelegatingParser(TOKENIZER)
+    parser.tool_parser = ToolParserManager.get_tool_parser("hermes")(TOKENIZER)
+    assert parser.adjust_request(request) == {"skip_special_tokens": False}
     assert request == {"skip_special_tokens": True}
 
 
@@ -515,7 +516,7 @@ def test_a_parser_of_ones_own():
     assert stream(Mine(TOKENIZER), [("a", [1]), ("b", [2])])["content"] == "AB"
     assert Mine(TOKENIZER).is_reasoning_end([7, 8])
     assert Mine(TOKENIZER).is_reasoning_end_streaming([7, 8], [8])
-    assert Mine(TOKENIZER).adjust_request({}) == {"skip_special_tokens": False}
+    assert Mine(TOKENIZER).adjust_request({}) == {}
     assert Mine(TOKENIZER).reasoning_parser is None
 
 

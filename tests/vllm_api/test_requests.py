@@ -1,4 +1,7 @@
-"""``adjust_request``: a copy of the same type, whatever it is; the request itself stays."""
+"""``adjust_request``: a copy of the same type, whatever it is; the request itself stays.
+
+``ParserEngine`` is the exception: it sets the request itself where it can, as subclasses written for vLLM expect.
+"""
 
 import copy
 from dataclasses import dataclass
@@ -85,8 +88,12 @@ def test_a_copy_of_the_same_type(parser, request_):
     before = copy.deepcopy(request_)
     adjusted = PARSERS[parser]().adjust_request(request_)
     assert type(adjusted) is type(request_)
-    assert adjusted is not request_
-    assert request_ == before
+    can_be_set = isinstance(request_, ChatCompletionRequest | ResponsesRequest | Data | SimpleNamespace)
+    if parser == "engine" and can_be_set:
+        assert adjusted is request_
+    else:
+        assert adjusted is not request_
+        assert request_ == before
     value = adjusted["skip_special_tokens"] if isinstance(adjusted, dict) else adjusted.skip_special_tokens
     assert value is False
 

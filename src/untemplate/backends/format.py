@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from ..format import Format
+from ..formats import Kind, half
 from ..machine.compiler import compile_format
 from ..machine.events import DeltaBuilder, EventCollector, EventReceiver
 from ..machine.free_text import ALWAYS, BY_EVIDENCE, NOT_IN_FENCES
@@ -81,6 +82,9 @@ class FormatBackend(ParserBackend):
         policy: resolved; the policy of outputs whose context has none of its own.
         special_text, make_id: as for :class:`OutputParser`.
         denied: abilities of calls that the Format's certificate denies; calls that need them are reported.
+
+    Attributes:
+        half_names: names of the Formats of ``reasoning_parser`` and ``tool_parser``, if the Format was made of two.
     """
 
     def __init__(
@@ -94,6 +98,7 @@ class FormatBackend(ParserBackend):
         denied: frozenset[str] = frozenset(),
     ) -> None:
         self.format = format
+        self.half_names: Mapping[Kind, str | None] = {}
         self.denied = denied
         self.tokenizer = tokenizer
         self._policy = policy = _policy_of(format, policy)
@@ -126,11 +131,15 @@ class FormatBackend(ParserBackend):
 
     @property
     def reasoning_parser(self) -> ReasoningParser | None:
-        return _classes().reasoning_class(self.format)(self.tokenizer) if self.has_reasoning else None
+        return _classes().reasoning_class(self._half("reasoning"))(self.tokenizer) if self.has_reasoning else None
 
     @property
     def tool_parser(self) -> ToolParser | None:
-        return _classes().tool_class(self.format)(self.tokenizer) if self.has_tools else None
+        return _classes().tool_class(self._half("tool"))(self.tokenizer) if self.has_tools else None
+
+    def _half(self, kind: Kind) -> Format:
+        name = self.half_names.get(kind)
+        return self.format if name is None else half(kind, name, files=True)
 
     def open(self, context: OutputContext) -> FormatStream:
         tools, tool_choice, messages = context.tools, context.tool_choice, context.messages

@@ -69,6 +69,7 @@ class EngineDeltas(Parser):
         self._in_reasoning = False
         self._tool_slots: list[ToolCallSlot] = []
         self._calls_sent = 0
+        self._ids_made = 0
         self._unconverted: dict[int, list[str]] = {}
         self._content: list[str] = []
         # White space that is buffered until the next text.
@@ -287,10 +288,14 @@ class EngineDeltas(Parser):
             self._tool_slots.append(ToolCallSlot())
 
     def _ensure_tool_id(self, slot: ToolCallSlot, name: str) -> None:
-        if not slot.id:
-            state, make_id = self._stream_state, self._make_id
-            number = state.history_tool_call_cnt + slot.index
-            slot.id = make_id(name, number) if make_id else make_tool_call_id(state.tool_call_id_type, name, number)
+        """Give a call its id, if it has none, and count it."""
+        if slot.id:
+            return
+        state, make_id = self._stream_state, self._make_id
+        number = state.history_tool_call_cnt
+        slot.id = make_id(name, number) if make_id else make_tool_call_id(state.tool_call_id_type, name, number)
+        state.history_tool_call_cnt += 1
+        self._ids_made += 1
 
     def _is_valid_tool_name(self, name: str) -> bool:
         """True if a call of this name is allowed."""

@@ -77,6 +77,12 @@ class Marks:
             opened = True
         return [] if opened else list(ids)
 
+    def after_last_close(self, ids: Sequence[int]) -> list[int]:
+        """Return the ids of the turn after its last close; all of them without one."""
+        ids = self._output(ids, False)[0]
+        ends = [end for _, end, opens in self._find(ids) if not opens]
+        return list(ids[ends[-1] :]) if ends else list(ids)
+
     def count(self, ids: Sequence[int], opened: bool) -> int:
         """Count the ids of an output inside reasoning, without its markers. A second opening marker inside is text."""
         since = 0 if opened else -1

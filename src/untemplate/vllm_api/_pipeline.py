@@ -22,7 +22,7 @@ from ..messages import (
     FunctionCall,
     ToolCall,
 )
-from ._requests import delta_of
+from ._requests import delta_of, extracted_of
 
 __all__ = ["StreamState", "remainder", "run", "run_whole"]
 
@@ -56,7 +56,7 @@ def run_whole(
     reasoning, content = (None, text) if skips_reasoning else parser.extract_reasoning(text, request)
     if not content or not takes_calls(request):
         return reasoning or None, content or None, None
-    found: ExtractedToolCallInformation = parser.extract_tool_calls(content, request)
+    found = extracted_of(parser.extract_tool_calls(content, request))
     calls = [with_id(call) for call in found.tool_calls] if found.tools_called else None
     return reasoning or None, found.content or None, calls or None
 

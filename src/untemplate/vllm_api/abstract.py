@@ -4,7 +4,7 @@
   leave out methods that nobody calls on it: those do nothing.
 * A streaming method receives the next part of the output, and all that came before. It may keep state: a parser serves
   one output at a time.
-* A request is never changed in place; ``adjust_request`` returns a copy.
+* ``adjust_request`` of a half returns a changed copy.
 """
 
 from __future__ import annotations
@@ -283,6 +283,10 @@ class Parser(_Reasons, _Calls):
             return found
         ids = list(delta_token_ids)
         return run(self, self._stream_state, delta_text, ids, request, prompt_token_ids, finished)
+
+    def adjust_request(self, request: _R) -> _R:
+        """Return the request for the engine, as the halves adjust it; without halves as it is."""
+        return request if self._halves is None else self._halves.adjust_request(request)
 
     # Used by ``run``, not part of the interface.
 

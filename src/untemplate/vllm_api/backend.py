@@ -130,7 +130,7 @@ class RegisteredBackend(FormatBackend):
         return getattr(self._parser(), "tool_parser", None)
 
     def adjust_request(self, request: Any) -> Any:
-        return self._parser().adjust_request(request)
+        return self._parser().adjust_request(super().adjust_request(request))
 
     def _opened(self, context: OutputContext) -> tuple[Any, Any]:
         """Return (a parser for one output, its request)."""

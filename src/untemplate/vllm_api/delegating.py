@@ -165,8 +165,12 @@ class DelegatingParser(Parser):
         return self._tool_parser is not None and not hasattr(self._tool_parser, "finish_streaming")
 
     def extract_tool_calls(self, model_output: str, request: Any) -> ExtractedToolCallInformation:
+        """Return what the tool half finds, as it is: a half of another library has results of its own type."""
         nothing = ExtractedToolCallInformation(tools_called=False, tool_calls=[], content=model_output)
-        return extracted_of(self._ask("tool", "extract_tool_calls", model_output, request, default=nothing))
+        found: ExtractedToolCallInformation = self._ask(
+            "tool", "extract_tool_calls", model_output, request, default=nothing
+        )
+        return found
 
     def extract_tool_calls_streaming(
         self,
@@ -205,12 +209,7 @@ class DelegatingParser(Parser):
     # -- both ----------------------------------------------------------------------------------------------------
 
     def adjust_request(self, request: _R) -> _R:
-        """As :meth:`Parser.adjust_request`; each half may adjust its copy further. With neither half, return the
-        request.
-        """
-        if self._reasoning_parser is None and self._tool_parser is None:
-            return request
-        request = super().adjust_request(request)
+        """Return the request as each half adjusts it; without halves as it is."""
         for half in ("reasoning", "tool"):
             request = self._ask(half, "adjust_request", request, default=request)
         return request

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from ..backends.requests import count_calls, get, takes_calls
+from ..backends.requests import adjusted, count_calls, get, takes_calls
 from ..jsontext.well_formed import is_json
 from ..machine.events import SemanticEvent
 from ..messages import CallStatus, DeltaMessage, ExtractedToolCallInformation, FunctionCall, ToolCall
@@ -28,6 +28,8 @@ from .config import ParserEngineConfig, ParserState
 from .streaming_engine import StreamingParserEngine
 
 __all__ = ["ParserEngine", "StreamState", "ToolCallSlot", "make_parser_request", "make_tool_call_id"]
+
+_R = TypeVar("_R")
 
 
 class ParserEngine(EngineDeltas):
@@ -89,6 +91,16 @@ class ParserEngine(EngineDeltas):
         """The literal of the terminal ``THINK_END``."""
         return self.parser_engine_config.terminal_literal("THINK_END")
 
+    def adjust_request(self, request: _R) -> _R:
+        """Keep special tokens in the text: set it in the request itself, and return that. A request that cannot be
+        changed is copied.
+        """
+        try:
+            request.skip_special_tokens = False  # type: ignore[attr-defined]
+        except (AttributeError, TypeError, ValueError):
+            return adjusted(request, skip_special_tokens=False)
+        return request
+
     # -- the engine ----------------------------------------------------------------------------------------------
 
     @property
@@ -124,6 +136,7 @@ class ParserEngine(EngineDeltas):
 
     def _reset(self, initial_state: ParserState | None = None) -> None:
         self._starts_in = initial_state
+        self._stream_state.history_tool_call_cnt -= self._ids_made
         self._engine.reset(initial_state)
         self._start_over()
         self._prompt_streaming_prepared = False
@@ -146,7 +159,7 @@ class ParserEngine(EngineDeltas):
         self._refused = not takes_calls(request)
         self._holds_calls = hides_cuts(request)
         self._engine.skip_tool_parsing = self.skip_tool_parsing
-        self._stream_state.history_tool_call_cnt = count_calls(get(request, "messages"))
+        self._stream_state.history_tool_call_cnt = count_calls(get(request, "messages")) + self._ids_made
 
     # -- streamed ------------------------------------------------------------------------------------------------
 
@@ -287,13 +300,17 @@ class ParserEngine(EngineDeltas):
         arguments = self._extract_args_value(parsed)
         if arguments is None:
             arguments = json.dumps({k: v for k, v in parsed.items() if k != "name"}, ensure_ascii=False)
-        return str(parsed.get("name", "")), arguments
+        name = parsed.get("name")
+        return name if isinstance(name, str) else "", arguments
 
     @staticmethod
     def _extract_args_value(parsed: dict[str, Any]) -> str | None:
         """Return the arguments of a call object as JSON; ``None`` if it has none."""
-        found = next((parsed[key] for key in ("arguments", "parameters") if key in parsed), None)
-        return found if found is None or isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+        for key in ("arguments", "parameters"):
+            if key in parsed:
+                found = parsed[key]
+                return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+        return None
 
     def _strip_content_whitespace(self, content: str, tools_called: bool) -> str | None:
         """Return the content of a whole output without the white space that the config drops."""
@@ -330,9 +347,8 @@ class ParserEngine(EngineDeltas):
         return self._marks.ends_in(input_ids, len(delta_ids))
 
     def extract_content_ids(self, input_ids: Sequence[int]) -> list[int]:
-        if self.reasoning_end_str is None:
-            return list(input_ids)
-        return self._marks.content(input_ids, self._begins_in_reasoning())
+        """Return the ids after the last ``THINK_END`` of the turn; without one, all of them."""
+        return list(input_ids) if self.reasoning_end_str is None else self._marks.after_last_close(input_ids)
 
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
         return self._marks.count(token_ids, self._begins_in_reasoning())
