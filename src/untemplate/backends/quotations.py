@@ -24,10 +24,10 @@ from .format import FormatBackend, special_tokens_of
 from .interface import OutputContext
 from .recognition import markers_within
 
-__all__ = ["CONTEXTS", "WRITERS", "Provable", "QuotedCalls", "provable", "quoted_calls", "sample_of"]
+__all__ = ["CONTEXTS", "TOOLS", "WRITERS", "Provable", "QuotedCalls", "provable", "quoted_calls", "sample_of"]
 
 _TOOL: Final = "write_file"
-_TOOLS: Final = [
+TOOLS: Final = [
     {
         "type": "function",
         "function": {
@@ -132,7 +132,7 @@ def _measured(fmt: Format, special: frozenset[str], quoted: Any, spelled: Any) -
     plain = FormatBackend(fmt, policy=policy)
     tokenizer = _Spelling(special)
     backend = FormatBackend(fmt, tokenizer, policy=policy) if special else None
-    context = OutputContext(policy=policy, tools=_TOOLS, collect=True)
+    context = OutputContext(policy=policy, tools=TOOLS, collect=True)
     log = logging.getLogger("untemplate")
     disabled, log.disabled = log.disabled, True  # cut calls of this measure are no news
     try:
