@@ -153,15 +153,16 @@ MODELS_HEAD = """\
 *Name* is the one for `OutputParser.named(name)`, `--format` and `--enforce-parser`. `hermes+qwen3` means the calls of
 `hermes` and the reasoning of `qwen3`. The other columns have the names of the parsers in each engine: first for tool
 calls, then for reasoning. A dash means that the engine's lists have no name for it. The lists are those of vLLM 0.33,
-SGLang 0.5.23, Ollama and TensorRT-LLM. TensorRT-LLM's tool parser `qwen3` is `hermes` here, because `qwen3` names the
+SGLang 0.5.23, Ollama, TensorRT-LLM and vllm.rs. llama.cpp has no names of parsers: [its analysis](from-llamacpp.md)
+names structures. TensorRT-LLM's tool parser `qwen3` is `hermes` here, because `qwen3` names the
 reasoning. `untemplate formats MODEL` shows the entries for one model, and
 [formats.md](formats.md) every entry with its evidence.
 
 A model can write another format than its name suggests. `OutputParser.for_model(model)` measures the formats against
 the model's chat template.
 
-| models | name | vLLM | SGLang | Ollama | TensorRT-LLM |
-| --- | --- | --- | --- | --- | --- |
+| models | name | vLLM | SGLang | Ollama | TensorRT-LLM | vllm.rs |
+| --- | --- | --- | --- | --- | --- | --- |
 """
 UNLISTED_HEAD: Final = """\
 ## Names without a format
@@ -169,7 +170,7 @@ UNLISTED_HEAD: Final = """\
 `OutputParser.named` and `untemplate formats` answer these names with the reason.
 
 """
-ENGINE_COLUMNS: Final[tuple[Engine, ...]] = ("vllm", "sglang", "ollama", "tensorrt-llm")
+ENGINE_COLUMNS: Final[tuple[Engine, ...]] = ("vllm", "sglang", "ollama", "tensorrt-llm", "vllm.rs")
 
 
 def models_page() -> str:

@@ -13,9 +13,9 @@ import pytest
 
 from .table import Row, Table
 
-TABLES = ("handlers", "parsers", "engine")
+TABLES = ("handlers", "parsers", "engine", "templates", "selection")
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("vllm.md", "migration.md")
+PAGES = ("vllm.md", "migration.md", "from-llamacpp.md", "from-vllm-rs.md")
 
 
 @cache

@@ -22,7 +22,7 @@ from .probes import Template
 from .result import AnalysisResult, Hypothesis, MarkerRegistry
 from .traits import Traits
 
-CACHE_VERSION: Final = 8
+CACHE_VERSION: Final = 9
 """Increase whenever the same template may be analysed differently."""
 _KEEP: Final = 256
 _memory: OrderedDict[str, Analysis] = OrderedDict()

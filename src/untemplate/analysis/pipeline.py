@@ -22,7 +22,7 @@ from .checks import Check, Finding, checks_of
 from .content import content_guesses
 from .doubts import Doubt, doubts_of
 from .probes import ASKED, NAMES, Prober, Style, Template
-from .reasoning import ReasoningSamples, dropping_literals, find_reasoning, reasoning_guesses
+from .reasoning import ReasoningSamples, dropping_literals, find_reasoning, leaves_open, reasoning_guesses
 from .result import AnalysisResult, ContentGuess, Hypothesis, ReasoningGuess, ToolsGuess, describe
 from .tools import CallSamples, find_calls, tools_guesses
 from .traits import Traits, find_traits
@@ -169,6 +169,7 @@ def analyze_template(template: Template, prepared: Prepared | None = None) -> An
         best.variant,
         parallel=certificate.capabilities.get("parallel_calls") == "yes",
         nonnull_content=ready.calls is not None and ready.calls.style.no_content != "null",
+        opened=_opened_by_a_prompt(ready.frame, fmt),
     )
     example = _example(ready, certificate)
     return Analysis(
@@ -194,6 +195,16 @@ def _example(ready: Prepared, certificate: Certificate) -> tuple[str, str]:
     best = max(shown, key=lambda c: (bool(c.reasoning) + bool(c.content) + bool(c.calls), -len(c.output)))
     at = best.prompt.rfind(ready.frame.header) if ready.frame.header else -1
     return best.prompt[max(at, 0) :], best.output
+
+
+def _opened_by_a_prompt(frame: TurnFrame, fmt: Format) -> bool:
+    """True if a prompt leaves reasoning open, whether or not a variable has to switch it on."""
+    reasoning = fmt.reasoning
+    if reasoning is None or reasoning.open is None:
+        return False
+    return any(
+        leaves_open(tail, reasoning.open.text, reasoning.close.text) for tail in frame.tails.values() if tail.strip()
+    )
 
 
 def _candidates(ready: Prepared) -> list[Candidate]:

@@ -123,13 +123,13 @@ def reasoning_guesses(
         key = ((open_ or "").strip(), close.strip())
         if key not in result:
             repeats = bool(key[0]) and _repeats(frame, *key)
-            starts_open = _opens(frame.tail, open_, close)
+            starts_open = leaves_open(frame.tail, open_, close)
             result[key] = ReasoningGuess(open_, close, source, repeats, starts_open)
     frame.log.append(f"reasoning: {[(g.open, g.close, g.source) for g in result.values()]!r}")
     return list(result.values())
 
 
-def _opens(tail: str, open_: str | None, close: str) -> bool:
+def leaves_open(tail: str, open_: str | None, close: str) -> bool:
     """True if a prompt with this ending leaves reasoning open."""
     if not tail.strip():
         return open_ is None

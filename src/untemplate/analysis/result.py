@@ -139,7 +139,7 @@ class AnalysisResult:
     """llama.cpp's ``diff_analysis_result`` for the Format that was chosen."""
 
     reasoning: str = "none"
-    """``none``, ``optional`` or ``forced-open``."""
+    """``none``, ``optional`` or ``forced-open``: a prompt leaves it open, by default or with thinking switched on."""
     content: str = "plain"
     """``plain``, ``always-wrapped`` or ``wrapped-with-reasoning``."""
     variant: str = ""
@@ -161,14 +161,16 @@ class AnalysisResult:
         return found | {"markers": self.markers.to_dict(), "preserved_tokens": list(self.preserved_tokens)}
 
 
-def describe(fmt: Format, variant: str, *, parallel: bool, nonnull_content: bool) -> AnalysisResult:
-    """Describe a Format in the terms of llama.cpp's auto-parser."""
+def describe(
+    fmt: Format, variant: str, *, parallel: bool, nonnull_content: bool, opened: bool = False
+) -> AnalysisResult:
+    """Describe a Format in the terms of llama.cpp's auto-parser. ``opened``: a prompt leaves reasoning open."""
     markers: dict[str, str] = {}
     reasoning, content = "none", "plain"
     if fmt.reasoning is not None:
         markers["reasoning_start"] = _text(fmt.reasoning.open)
         markers["reasoning_end"] = fmt.reasoning.close.text
-        forced = fmt.reasoning.open is None or fmt.reasoning.start == "open"
+        forced = opened or fmt.reasoning.open is None or fmt.reasoning.start == "open"
         reasoning = "forced-open" if forced else "optional"
     if fmt.content is not None:
         markers["content_start"] = fmt.content.open.text
