@@ -13,6 +13,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 MODULES = (
+    "schemas/fits.py",
     "schemas/reading.py",
     "tools.py",
     "backends/stream.py",

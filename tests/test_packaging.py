@@ -169,7 +169,7 @@ def test_messages_name_the_command_that_works_here(record: Any, command: str, mo
         def read_text(self, name: str) -> str | None:
             return None if record is None else json.dumps(record)
 
-    monkeypatch.setattr("untemplate.installed.distribution", lambda name: Distribution())
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: Distribution())
     assert install_command("untemplate-gateway", "redis") == command
 
 

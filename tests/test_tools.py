@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from untemplate.tools import ToolSet, find_tool
+from untemplate.tools import _SHARED, ToolSet, find_tool
 from untemplate.vllm_api import find_tool_name, find_tool_properties
 
 BIG = "123456789012345678901234567890"
@@ -287,3 +287,27 @@ def test_encode(key: str, text: str, encoded: str) -> None:
     param = ToolSet([CHAT]).param("draw", key)
     assert param is not None
     assert param.encode(text) == encoded
+
+
+# -- Equal lists are read once ---------------------------------------------------------------------------------------
+
+
+def test_equal_lists_are_read_once() -> None:
+    first, second = (ToolSet([{"type": "function", "function": {"name": "once"}}]) for _ in range(2))
+    assert first.get("once") is second.get("once")
+
+
+def test_a_list_that_changes_later_changes_no_other_request() -> None:
+    tool: dict[str, Any] = {"name": "later", "parameters": {"properties": {"a": {"type": "integer"}}}}
+    before = ToolSet([tool])
+    tool["parameters"]["properties"]["a"]["type"] = "string"
+    after = ToolSet([tool])
+    kinds = [tools.param("later", "a") for tools in (before, after)]
+    assert [kind is not None and kind.types for kind in kinds] == [("integer",), ("string",)]
+
+
+def test_what_is_kept_is_bounded() -> None:
+    for i in range(200):
+        ToolSet([{"name": f"tool{i}", "description": "x" * i * 1_000}])
+    assert len(_SHARED) <= 64
+    assert max(map(len, _SHARED)) <= 64 * 1024

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from importlib.metadata import PackageNotFoundError, distribution
-from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["install_command"]
 
@@ -29,6 +28,13 @@ def install_command(name: str, *extras: str) -> str:
 
 def _checkout() -> Path | None:
     """Return the checkout that this package was installed from, as pip has recorded it; ``None`` if from an index."""
+    # Every parse would pay for these imports: they take as long as a fifth of the library's.
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from pathlib import Path
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
     try:
         record = distribution("untemplate").read_text("direct_url.json")
     except PackageNotFoundError:

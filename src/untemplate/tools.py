@@ -9,21 +9,32 @@ A tool is a dict, a pydantic model, a msgspec struct or any object with the same
 
 ``None`` instead of a list means that the tools are not known: any name is a tool's. An empty list means that there are
 none. Schemas are only looked into when a value needs the type of a parameter: most tools of a request are never called.
+Equal lists of plain dicts are read once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from threading import Lock
 from typing import Any, Final, final
 
+import msgspec
+
 from .jsontext.coercion import Param
-from .schemas.reading import Fits, SchemaNode, SchemaTypes, fits_of, properties
+from .schemas.fits import Fits, fits_of
+from .schemas.reading import SchemaNode, SchemaTypes, properties
 
 __all__ = ["Tool", "ToolSet", "find_tool"]
 
 _ANYTHING: Final = SchemaNode(None, None)
 _OTHER_KEYS: Final = ("input_schema", "inputSchema")
+_MOST_SHARED: Final = 64
+_MAX_SHARED: Final = 64 * 1024
+"""Bytes of a list of tools that is kept. With 64 of them that is 4 MB; those of coding agents have about 50 KB."""
+_SHARED: Final[dict[bytes, tuple[frozenset[str], dict[str, Tool]]]] = {}
+"""Tools that were read before, by their JSON: requests of one application bring the same list again and again."""
+_SHARING: Final = Lock()
 
 
 @final
@@ -149,11 +160,18 @@ class ToolSet:
         is_list = type(tools) is list or tools is None or isinstance(tools, (list, tuple))
         if not is_list and (isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable)):
             raise ValueError(f"tools: expected a list, got {type(tools).__name__}")
-        for i, entry in enumerate(tools or ()):
+        known = _SHARED.get(key) if (key := _content(tools)) else None
+        if known is not None:
+            self.names, self._tools = known
+            return
+        # What is shared must not change with the list that it was read from.
+        for i, entry in enumerate((msgspec.json.decode(key) if key else tools) or ()):
             tool = _read(entry, i)
             if tool is not None:
                 self._tools.setdefault(tool.name, tool)
         self.names = frozenset(self._tools)
+        if key:
+            _share(key, (self.names, self._tools))
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
@@ -185,6 +203,24 @@ class ToolSet:
         tool = self._tools.get(name)
         keys = [] if tool is None else list(tool.properties())
         return keys[i] if 0 <= i < len(keys) else None
+
+
+def _content(tools: object) -> bytes:
+    """Return the JSON of a list of tools that other requests may have as well; nothing if it is not plain, or long."""
+    if type(tools) is not list or not tools or any(type(entry) is not dict for entry in tools):
+        return b""
+    try:
+        text = msgspec.json.encode(tools)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return b""
+    return text if len(text) <= _MAX_SHARED else b""
+
+
+def _share(key: bytes, read: tuple[frozenset[str], dict[str, Tool]]) -> None:
+    with _SHARING:
+        while len(_SHARED) >= _MOST_SHARED:
+            _SHARED.pop(next(iter(_SHARED)))
+        _SHARED[key] = read
 
 
 def find_tool(tools: Any, name: str) -> Tool | None:

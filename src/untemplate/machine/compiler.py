@@ -37,10 +37,8 @@ from .call_syntax import (
     CallSyntax,
     NameSyntax,
 )
-from .elements.compiler import compile_elements
 from .json.compiler import compile_json, compile_object
 from .lexer import WS, Literals
-from .literal.compiler import compile_literal
 from .marker_tags import spellings as _spellings
 from .marker_tags import tagged as _tags
 from .program import (
@@ -375,9 +373,14 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         compile_fast(tagged_body.syntax)
     elif isinstance(arguments, ElementArguments):
         ends.append((arguments.open, tags.KEY_OPEN))
+        # Like literals, loaded if a Format has them: a tenth of the time of a start.
+        from .elements.compiler import compile_elements
+
         syntax.body = compile_elements(syntax, name, tools, body, arguments, turn_end)
     elif isinstance(arguments, LiteralArguments):
         ends += [(arguments.open, tags.KEY_OPEN), ("(", tags.KEY_OPEN), ("{", tags.KEY_OPEN)]
+        from .literal.compiler import compile_literal
+
         syntax.body = compile_literal(syntax, arguments)
     else:
         assert isinstance(arguments, JsonArguments)

@@ -6,7 +6,7 @@ because anything before it may have been written by the user.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from .events import EventReceiver
@@ -16,6 +16,10 @@ from .program import Program
 
 _WINDOWS: Final = (256, 4096)
 """Characters at the end of a prompt that are searched first. A prompt for an answer ends just after a turn start."""
+_PART: Final = 6
+"""Length of the texts that turn starts are grouped by: long enough to be rare."""
+_MOST_SPACE: Final = 1_024
+"""Characters at the end of a prompt in which its last marker is looked for. No template writes more white space."""
 
 
 def start(machine: Machine, prompt: str) -> None:
@@ -29,7 +33,7 @@ def start(machine: Machine, prompt: str) -> None:
             machine.feed(tail)
             machine.start_output()
         return
-    end = prompt.rstrip(WS)
+    end = prompt[-_MOST_SPACE:].rstrip(WS)
     if end.endswith(program.opened):
         machine.open_reasoning()
     elif end.endswith(program.closed):
@@ -49,6 +53,34 @@ def turn_tail(program: Program, prompt: str) -> str | None:
     return tail
 
 
-def _last_end(text: str, literals: Sequence[str]) -> int:
-    ends = [at + len(literal) for literal in literals if (at := text.rfind(literal)) >= 0]
-    return max(ends, default=-1)
+def _last_end(text: str, literals: tuple[str, ...]) -> int:
+    last = -1
+    for sign, sharing in _shared_parts(literals, 1):
+        if sign not in text:
+            continue
+        for part, alike in _shared_parts(sharing, _PART):
+            if text.rfind(part) >= 0:  # faster than `in` in long texts
+                last = max(last, *(at + len(one) for one in alike if (at := text.rfind(one)) >= 0), -1)
+    return last
+
+
+@lru_cache
+def _shared_parts(literals: tuple[str, ...], size: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Group literals by a text of ``size`` characters that they share; one that shares none is a group of its own.
+
+    Most turn starts share ``assistant``: a prompt without it has none of them.
+    """
+    left = list(literals)
+    groups: list[tuple[str, tuple[str, ...]]] = []
+    while left:
+        counts: dict[str, int] = {}
+        for literal in left:
+            parts = dict.fromkeys(literal[i : i + size] for i in range(max(len(literal) - size, 0) + 1))
+            for part in parts:
+                if size > 1 or not part.isalnum():  # prose holds every letter
+                    counts[part] = counts.get(part, 0) + 1
+        part = max(counts, key=lambda found: counts[found], default=left[0])
+        sharing = tuple(literal for literal in left if part in literal)
+        groups.append((part if len(sharing) > 1 or size == 1 else sharing[0], sharing))
+        left = [literal for literal in left if part not in literal]
+    return tuple(groups)

@@ -6,17 +6,14 @@ the work grows with the length of the schema even where parts refer to each othe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, final
 
 from ..jsontext.coercion import TYPES, Param, canonical_type
 
-__all__ = ["Fits", "SchemaNode", "SchemaTypes", "extract_types_from_schema", "fits_of", "properties", "resolve"]
+__all__ = ["SchemaNode", "SchemaTypes", "extract_types_from_schema", "properties", "resolve"]
 
 _MAX_DEPTH: Final = 100
-
-Fits = Callable[[object], bool]
-"""Returns True for JSON values that certainly fit a schema."""
 
 
 def extract_types_from_schema(schema: object, *, root: object = None) -> list[str]:
@@ -250,87 +247,3 @@ def _collect(schema: object, root: object, result: dict[str, object], seen: set[
         parts = schema.get(word)
         for part in parts if isinstance(parts, (list, tuple)) else ():
             _collect(part, root, result, seen, depth + 1)
-
-
-_CHECKED: Final = frozenset(
-    ("enum", "const", "$ref", "allOf", "anyOf", "oneOf", "nullable", "items", "prefixItems", "patternProperties")
-)
-"""Keywords with a meaning in the built-in check, of which `fits_of` does not know."""
-_OF_OBJECTS: Final = frozenset(("properties", "required", "additionalProperties"))
-_MAX_KEYS: Final = 1_000
-_EXACT: Final[dict[str, tuple[type, ...]]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "null": (type(None),),
-    "object": (dict,),
-    "array": (list,),
-}
-
-
-def fits_of(schema: object, depth: int = 0) -> Fits | None:
-    """Return a fast check for a schema that only has types, properties and lists of words, as those of most tools;
-    ``None`` for any other schema. Where it returns False, the full check decides.
-    """
-    if schema is None or schema is True:
-        return _any
-    if not isinstance(schema, Mapping) or depth > 8:
-        return None
-    types = _exact_types(schema.get("type"))
-    words = schema.get("enum")
-    if isinstance(words, list) and types == (str,) and all(isinstance(word, str) for word in words):
-        return _one_of(frozenset(words)) if _CHECKED.intersection(schema) == {"enum"} else None
-    if types is None or not _CHECKED.isdisjoint(schema):
-        return None
-    if types == (dict,):
-        return _object(schema, depth)
-    return _typed(types) if types else _any if _OF_OBJECTS.isdisjoint(schema) else None
-
-
-def _exact_types(word: object) -> tuple[type, ...] | None:
-    """Return the types of Python for a type of JSON Schema; ``None`` if it is not known."""
-    if word is None:
-        return ()
-    return _EXACT.get(canonical_type(word)) if isinstance(word, str) else None
-
-
-def _any(value: object) -> bool:
-    return True
-
-
-def _one_of(words: frozenset[str]) -> Fits:
-    return lambda value: type(value) is str and value in words
-
-
-def _typed(types: tuple[type, ...]) -> Fits:
-    return lambda value: type(value) in types
-
-
-def _object(schema: Mapping[str, object], depth: int) -> Fits | None:
-    own = schema.get("properties", {})
-    required = schema.get("required", ())
-    others = schema.get("additionalProperties", True)
-    if not isinstance(own, Mapping) or not isinstance(required, (list, tuple)) or not isinstance(others, bool):
-        return None
-    checks: dict[str, Fits] = {}
-    for key, part in own.items():
-        check = fits_of(part, depth + 1)
-        if check is None:
-            return None
-        checks[key] = check
-    needed = [key for key in required if isinstance(key, str)]
-
-    def fits(value: object) -> bool:
-        if type(value) is not dict or len(value) > _MAX_KEYS:
-            return False
-        for key in needed:
-            if key not in value:
-                return False
-        for key, item in value.items():
-            check = checks.get(key)
-            if not (others if check is None else check(item)):
-                return False
-        return True
-
-    return fits
