@@ -46,7 +46,7 @@ def steps(parser: OutputParser, text: str, ids: list[int] | None = None) -> int:
 def test_near_misses_take_linear_work(fmt: Format) -> None:
     parser = OutputParser.from_format(fmt)
     for unit in near_misses(fmt):
-        small, large = (steps(parser, (unit * size)[:size]) for size in (200, 800))
+        small, large = (steps(parser, (unit * size)[:size]) for size in (400, 1600))
         assert large < 8 * small, (unit, small, large)
 
 
