@@ -178,12 +178,12 @@ def test_failures(vllm: Any, failure: str, status: int, code: str, message: str)
 
 def test_a_vllm_that_has_crashed_has_ended(vllm: Any):
     async def act(engine: VllmEngine) -> None:
-        assert engine.ended() == ""
+        assert engine.ended == ""
         engine._engine.dead = True
-        assert engine.ended() == "vLLM has crashed"
+        assert engine.ended == "vLLM has crashed"
         await engine.close()
         await engine.start()
-        assert engine.ended() == ""
+        assert engine.ended == ""
 
     run(act)
 

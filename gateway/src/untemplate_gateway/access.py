@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-from .asgi import Scope, header, is_gemini, path_of
+from .asgi import Scope, headers_of, is_gemini, path_of
 from .errors import ApiError
 from .settings import Settings
 
@@ -77,18 +77,19 @@ class Access:
         Raises:
             ApiError: 403, the host or the origin is not allowed.
         """
-        host = header(scope, b"host")
+        headers = scope.get("untemplate.headers") or headers_of(scope)
+        host = headers.get(b"host", "")
         if self._checks_hosts and host:
             name = _host_name(host)
             if name not in self._hosts and not is_loopback(name):
                 raise _forbidden(f"the host {name!r} is not allowed here; --allowed-host NAME allows one")
-        origin = header(scope, b"origin")
+        origin = headers.get(b"origin", "")
         if origin and not self._allows(origin) and _host_of(origin) != host.lower():
             raise _forbidden(f"web pages of {origin!r} are not allowed here; --cors-origin ORIGIN allows them")
 
     def cors_headers(self, scope: Scope) -> list[tuple[bytes, bytes]]:
         """Return the CORS headers of a response."""
-        origin = header(scope, b"origin")
+        origin = (scope.get("untemplate.headers") or headers_of(scope)).get(b"origin", "")
         if not origin or not self._allows(origin):
             return []
         if "*" in self._origins:
@@ -106,9 +107,10 @@ class Access:
         """
         if not self._keys:
             return None
-        given = header(scope, b"authorization")
-        text = given[7:].strip() if given[:7].lower() == "bearer " else header(scope, b"x-api-key")
-        text = text or header(scope, b"x-goog-api-key")
+        headers = headers_of(scope)
+        given = headers.get(b"authorization", "")
+        text = given[7:].strip() if given[:7].lower() == "bearer " else headers.get(b"x-api-key", "")
+        text = text or headers.get(b"x-goog-api-key", "")
         if not text and is_gemini(path_of(scope)):  # Google's clients may send it in the URL
             (text,) = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("key", [""])[:1]
         digest = hashlib.sha256(text.encode("latin-1", "replace")).digest()

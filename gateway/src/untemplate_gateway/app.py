@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Mapping
@@ -21,7 +22,18 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Route, Router
 
 from .access import Access, is_personal
-from .asgi import BodyReader, Receive, Scope, Send, header, path_of, send_bytes, send_json, send_stream, while_connected
+from .asgi import (
+    BodyReader,
+    Receive,
+    Scope,
+    Send,
+    headers_of,
+    path_of,
+    send_bytes,
+    send_json,
+    send_stream,
+    while_connected,
+)
 from .endpoints import dialect_of, endpoints
 from .errors import ApiError
 from .exchange import Endpoint, Exchange
@@ -38,7 +50,7 @@ from .protocols.base import Dialect, Writer
 from .protocols.encoding import encode
 from .protocols.gemini import GEMINI
 from .protocols.responses import RESPONSES
-from .request_context import context_of, current
+from .request_context import RequestContext, current
 from .session import Session
 from .store import ResponseStore
 from .threads import in_thread
@@ -129,11 +141,13 @@ class Gateway:
         if scope["type"] != "http":
             await self._router(scope, receive, send)
             return
+        headers_of(scope)
         scope["app"] = self  # makes Starlette raise errors instead of answering them itself
-        sent = _Sent(send, self._access.cors_headers(scope))
+        sent = _Sent(send)
         try:
+            sent.headers += self._access.cors_headers(scope)
             self._access.check_page(scope)
-            if scope["method"] == "OPTIONS" and sent.cors:
+            if scope["method"] == "OPTIONS" and sent.headers:
                 await send_bytes(sent, 204, b"", b"text/plain", _PREFLIGHT)
                 return
             await self._router(scope, receive, sent)
@@ -148,9 +162,12 @@ class Gateway:
     async def answer(self, scope: Scope, receive: Receive, send: _Sent, endpoint: Endpoint) -> None:
         """Answer one request: check its key, read its body, admit it, handle it, and count it."""
         record = Record(_request_id(scope), endpoint.name)
-        record.context = context_of(scope, record.id)
+        record.context = _context_of(scope, record.id)
         current.set(record.context)
-        record.client, record.asked = record.context.owner, f"{scope['method']} {path_of(scope)[:100]}"
+        record.client, record.asked = (
+            record.context.owner,
+            f"{scope['method']} {(path_of(scope) if scope.get('root_path') else scope['path'])[:100]}",
+        )
         send.headers.append((b"x-request-id", record.id.encode()))
         if self._tracing is None or not endpoint.traced:
             await self._answer_recorded(record, scope, receive, send, endpoint)
@@ -259,8 +276,7 @@ class Gateway:
                 _log.warning("request %s: %s; asking the model %s instead", record.id, failed, other)
             notes.add(f"model: {other} is asked, because {request.model or 'the model'} is not available")
             record.error, record.param, record.detail = None, None, ""
-            request = await in_thread(read) if large else read()  # the attempt has changed the old one
-            request.model = other
+            request = msgspec.structs.replace(request, model=other)
         await self._answer(exchange, dialect, request, large=large)
 
     async def _answer(self, exchange: Exchange, dialect: Dialect, request: Generation, *, large: bool) -> None:
@@ -286,7 +302,7 @@ class Gateway:
                 self._told.tell(notes)
                 self._inspection.keep(session, record.owner)
                 # Parsers have cycles, which would keep the messages until the garbage collector comes.
-                request.messages = request.keep = None
+                session.request.messages = session.request.keep = None
                 if session.failed is not None:
                     record.fail(session.failed)
                     session.failed = None  # the error refers to frames that refer to the session
@@ -356,7 +372,7 @@ class Gateway:
         most = self.settings.max_choices
         if request.n > most:
             raise ApiError(400, f"n: {request.n} is more than {most}", param="n")
-        if request.choices > most:
+        if request.further_prompts and request.choices > most:
             prompts = 1 + len(request.further_prompts)
             problem = f"prompt: {prompts} prompts with n = {request.n} have {request.choices} choices, more than {most}"
             raise ApiError(400, problem, param="prompt")
@@ -385,13 +401,12 @@ class _Answering:
 class _Sent:
     """``send`` with the headers of every response; ``begun`` is True once the response has begun."""
 
-    __slots__ = ("_send", "begun", "cors", "headers")
+    __slots__ = ("_send", "begun", "headers")
 
-    def __init__(self, send: Send, cors: list[tuple[bytes, bytes]]) -> None:
+    def __init__(self, send: Send) -> None:
         self._send = send
         self.begun = False
-        self.cors = cors
-        self.headers: list[tuple[bytes, bytes]] = list(cors)
+        self.headers: list[tuple[bytes, bytes]] = []
 
     def __call__(self, message: Any) -> Awaitable[None]:
         if not self.begun:
@@ -432,22 +447,37 @@ def _no_route(scope: Scope, error: HTTPException) -> ApiError:
 
 def _request_id(scope: Scope) -> str:
     """Return the client's request id if it is valid, so that logs can be joined; otherwise 32 random hex digits."""
-    given = header(scope, b"x-request-id")
+    given: str = scope["untemplate.headers"].get(b"x-request-id", "")
     if 8 <= len(given) <= 64 and given.isascii() and given.replace("-", "").replace("_", "").isalnum():
         return given
     return secrets.token_hex(16)
 
 
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_TRACESTATE: Final = re.compile(r"[ -~]{1,512}")
+
+
+def _context_of(scope: Scope, request_id: str) -> RequestContext:
+    """Return the context of a request. Upstreams continue its trace (W3C Trace Context), if its headers are valid."""
+    headers, sent = scope["untemplate.headers"], {"x-request-id": request_id}
+    if _TRACEPARENT.fullmatch(headers.get(b"traceparent", "")):
+        sent["traceparent"] = headers[b"traceparent"]
+        if _TRACESTATE.fullmatch(headers.get(b"tracestate", "")):
+            sent["tracestate"] = headers[b"tracestate"]
+    client = scope.get("client")
+    return RequestContext(client[0] if client else "", sent)
+
+
 def _look_inside(scope: Scope, request: Generation) -> None:
     """Apply the header ``X-Untemplate: diagnostics, raw``, which means the same as ``untemplate`` in the body."""
-    wanted = {word.strip().lower() for word in header(scope, b"x-untemplate").split(",")}
+    wanted = {word.strip().lower() for word in scope["untemplate.headers"].get(b"x-untemplate", "").split(",")}
     request.diagnostics = request.diagnostics or "diagnostics" in wanted
     request.raw = request.raw or "raw" in wanted
 
 
 def _large(scope: Scope) -> bool:
     """True if rendering a request may take milliseconds."""
-    announced = header(scope, b"content-length")
+    announced = scope["untemplate.headers"].get(b"content-length", "")
     return not announced.isdecimal() or int(announced) > _LARGE
 
 

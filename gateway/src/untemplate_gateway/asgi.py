@@ -38,13 +38,18 @@ _LARGE: Final = 256 * 1024
 _decoder: Final = msgspec.json.Decoder()
 
 
+def headers_of(scope: Scope) -> dict[bytes, str]:
+    """Return the first header of each lower-case name. They are read once for each request."""
+    found: dict[bytes, str] | None = scope.get("untemplate.headers")
+    if found is None:
+        found = {name: value.decode("latin-1") for name, value in reversed(scope["headers"])}
+        scope["untemplate.headers"] = found
+    return found
+
+
 def header(scope: Scope, name: bytes) -> str:
     """Return the first header of this lower-case name; ``""`` if the request does not have it."""
-    for key, value in scope["headers"]:
-        if key == name:
-            text: str = value.decode("latin-1")
-            return text
-    return ""
+    return headers_of(scope).get(name, "")
 
 
 def path_of(scope: Scope) -> str:

@@ -17,12 +17,13 @@ from untemplate.templates.history import TemplateNeeds, for_template, template_n
 from untemplate.templates.message_markers import TOOL_ROLES
 
 from .errors import ApiError, bad_request, unsupported
-from .generation import Generation
+from .generation import Generation, Thinking
 from .images import taken_out
 from .manager.model import Model
 
 _UNTRUSTED: Final[dict[str, tuple[str, ...]]] = {"off": (), "tools": TOOL_ROLES, "all": ("user", *TOOL_ROLES)}
 """Values of ``neutralize_markers``, and the roles of the messages in which markers are broken."""
+_UNSET: Final = Thinking()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,12 @@ def make_prompt(model: Model, request: Generation) -> Prompt:
         if model.engine.takes.messages:
             return Prompt("", None)
         raise bad_request("messages", f"the model's chat template cannot render them: {error}") from None
-    if request.thinking.off and not needs.switches and not (needs.effort and request.thinking.effort):
+    if (
+        request.thinking != _UNSET
+        and request.thinking.off
+        and not needs.switches
+        and not (needs.effort and request.thinking.effort)
+    ):
         text = _closed(model, text)
     return Prompt("" if model.engine.takes.messages else text, text, images)
 
@@ -169,6 +175,8 @@ def _thinking(model: Model, request: Generation, needs: TemplateNeeds) -> dict[s
     """Return the template's variables for the request's reasoning settings."""
     settings: dict[str, Any] = {}
     thinking = request.thinking
+    if thinking == _UNSET:
+        return settings
     enabled = thinking.enabled
     if thinking.off:
         enabled = False

@@ -75,7 +75,13 @@ class Session:
         grammars: GrammarCompiler | None = None,
     ) -> None:
         self.model = model
-        self.request = request
+        # A copy: what is settled here does not change the request, which another model may get.
+        self.request = request = msgspec.structs.replace(
+            request,
+            thinking=msgspec.structs.replace(request.thinking),
+            sampling=msgspec.structs.replace(request.sampling),
+            reasoning_field=model.parser.policy.reasoning_field,
+        )
         self.meta = meta
         self.ended: list[Ended] = []
         self.failed: ApiError | None = None
@@ -87,14 +93,14 @@ class Session:
         self._first = 0
         self.longest_gap = 0.0
         """Most seconds between two chunks of one choice."""
-        request.reasoning_field = model.parser.policy.reasoning_field
         check_request(model, request)
-        self._wanted = JsonAnswer.of(model, request)
+        self._wanted = None if request.response_format is None else JsonAnswer.of(model, request)
         if self._wanted is not None:
             offered = bool(request.tools) and request.tool_choice != "none"
             request.messages = self._wanted.asked(request.messages or [], tools=offered)
         self._prompts = make_prompts(model, request)
-        self._opening = forced_opening(model, request, self._prompts[0].known)
+        forced = request.tool_choice not in (None, "auto", "none")
+        self._opening = forced_opening(model, request, self._prompts[0].known) if forced else ""
         """The beginning of the output, which the prompt ends with; it forces a call."""
         self._policy = _policy(model.parser.policy, request) if request.parse else None
         self._choices = self._made_choices()
@@ -112,8 +118,10 @@ class Session:
             ApiError: the grammar cannot be compiled.
         """
         request = self.request
-        in_reasoning = self._choices[0].stream.in_reasoning
-        grammar = await self._grammar("open" if in_reasoning else self._reasoning_ahead())
+        grammar = None
+        if self.model.engine.takes.grammar is not None:
+            in_reasoning = self._choices[0].stream.in_reasoning
+            grammar = await self._grammar("open" if in_reasoning else self._reasoning_ahead())
         self._jobs = [self._job(choice, grammar) for choice in self._choices]
         if grammar is not None and not grammar.by_id:
             # Under such a grammar the model may write markers with ordinary tokens; they count as markers.
@@ -140,7 +148,7 @@ class Session:
     def _made_choices(self) -> list[ChoiceStream]:
         """Return the choices of each prompt, one prompt after the other."""
         request = self.request
-        return [self._choice(i, self._prompts[i // request.n]) for i in range(request.choices)]
+        return [self._choice(i, self._prompts[i // request.n]) for i in range(request.n * len(self._prompts))]
 
     def _choice(self, index: int, prompt: Prompt) -> ChoiceStream:
         request = self.request
@@ -405,12 +413,16 @@ class Session:
                     await queue.put(steps)
 
         async def run_all() -> None:
+            failed: Exception | None = None
             try:
                 async with _group() as tasks:
                     for choice in self._choices:
                         tasks.create_task(run(choice))
-            finally:
-                await queue.put(None)
+            except Exception as error:
+                failed = error
+            await queue.put(None)
+            if failed is not None:
+                raise failed
 
         running = asyncio.create_task(run_all())
         try:
@@ -419,12 +431,7 @@ class Session:
             await running
         finally:
             running.cancel()
-            with contextlib.suppress(asyncio.CancelledError, ApiError):
-                # Nobody reads the queue any more: empty it, so that no writer blocks.
-                while not running.done():
-                    while not queue.empty():
-                        queue.get_nowait()
-                    await asyncio.wait([running], timeout=0.01)
+            await asyncio.gather(running, return_exceptions=True)
 
     # -- Reasoning over budget ---------------------------------------------------------------------------------------
 

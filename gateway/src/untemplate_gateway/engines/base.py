@@ -113,6 +113,8 @@ class Engine(ABC):
 
     kind: ClassVar[str]
     takes: Takes
+    ended: str = ""
+    """How the engine ended by itself; empty while it runs. `close` and `start` make it run again."""
 
     @abstractmethod
     async def start(self) -> None:
@@ -137,10 +139,6 @@ class Engine(ABC):
     @abstractmethod
     async def health(self) -> Health:
         """Return the health of the engine: healthy if it can take a job now."""
-
-    def ended(self) -> str:
-        """Return how the engine ended by itself; empty while it runs. `close` and `start` make it run again."""
-        return ""
 
     def expect(self, format: Format) -> None:  # noqa: B027 - most have no use for it
         """Receive the model's Format, once, before the first job: some servers must be asked for special tokens."""

@@ -133,7 +133,8 @@ class LlamaCppEngine(OpenAIEngine):
             parameters["mmproj.path"] = self._mmproj
         return parameters
 
-    def ended(self) -> str:
+    @property
+    def ended(self) -> str:  # type: ignore[override]
         end = "" if self._server is None or self._client is None else self._server.end()
         return f"its process ended ({end})" if end else ""
 

@@ -141,7 +141,8 @@ class VllmEngine(Engine):
             return Health(ok=False, detail=str(error) or type(error).__name__)
         return Health(ok=True)
 
-    def ended(self) -> str:
+    @property
+    def ended(self) -> str:  # type: ignore[override]
         return "vLLM has crashed" if getattr(self._engine, "errored", False) else ""
 
     async def tokenize(self, text: str, *, special: bool = True) -> list[int]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -20,12 +21,12 @@ from typing import Final
 
 import msgspec
 
-from ..engines.base import Health
-from ..errors import ApiError, bad_request, not_found
+from untemplate.errors import close_names, did_you_mean
+
+from ..engines.base import Engine, Health
+from ..errors import ApiError, bad_request, not_found, not_loaded
 from .model import Model
-from .names import Names
 from .offers import Offer, Offers
-from .restarts import Restarts
 
 _log: Final = logging.getLogger("untemplate.gateway.manager")
 _RETRY_AFTER: Final = {"Retry-After": "5"}
@@ -77,6 +78,153 @@ class _Slot:
     retired: bool = False
     idle: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the model is retired and its last lease has ended."""
+
+
+class Names:
+    """The names by which requests ask for one manager's models. Ollama's tag ``:latest`` may follow any name.
+
+    Args:
+        aliases: names that the settings add → the model that each stands for; ``""`` for the only one.
+        any_name: an unknown name means the only model.
+    """
+
+    def __init__(self, aliases: Mapping[str, str], *, any_name: bool) -> None:
+        self.offers: Offers | None = None
+        self._aliases = dict(aliases)
+        self._any_name = any_name
+        self._loaded: dict[str, str] = {}
+        """Names and aliases of the loaded models → the names of the models."""
+
+    def find(self, name: str) -> str | None:
+        """Return the name of the model that has this name or alias; ``None`` if none has. An empty name means the
+        only model.
+        """
+        for one in dict.fromkeys((name, name.removesuffix(":latest"))):
+            found = self._model(one)
+            if found is None and one in self._aliases:
+                found = self._model(self._aliases[one])
+            if found is not None:
+                return found
+        return None
+
+    def find_for_request(self, name: str) -> str | None:
+        """Return the name of the model that a request means. As `find`, but ``any_name`` has an effect."""
+        found = self.find(name)
+        return self._only() if found is None and self._any_name else found
+
+    def _model(self, name: str) -> str | None:
+        if not name:
+            return self._only()
+        offered = None if self.offers is None else self.offers.name_of(name)
+        return offered or self._loaded.get(name)
+
+    def _only(self) -> str | None:
+        models = () if self.offers is None else self.offers.names()
+        models = models or tuple(dict.fromkeys(self._loaded.values()))
+        return models[0] if len(models) == 1 else None
+
+    def replace(self, old: Iterable[Model], new: Iterable[Model] = ()) -> None:
+        """Give new models their names and aliases, which may be those of the old models.
+
+        Raises:
+            ValueError: a name belongs to another model; nothing has changed.
+        """
+        gone = {name for model in old for name in (model.name, *model.aliases)}
+        loaded = {name: model for name, model in self._loaded.items() if name not in gone}
+        for model in new:
+            for name in (model.name, *model.aliases):
+                if name in loaded or (name in self._aliases and name != model.name):
+                    raise ValueError(f"the name {name!r} of model {model.name!r} belongs to another model")
+            loaded |= dict.fromkeys((model.name, *model.aliases), model.name)
+        self._loaded = loaded
+
+    def _taken(self) -> set[str]:
+        """Return the names and aliases of all models."""
+        return {*self._loaded, *self._aliases, *(() if self.offers is None else self.offers.all_names())}
+
+    # -- Messages ------------------------------------------------------------------------------------------------
+
+    def listed(self) -> str:
+        """Return the names of all models, for an error message."""
+        offered = () if self.offers is None else self.offers.names()
+        return ", ".join(dict.fromkeys((*offered, *self._loaded.values()))) or "none"
+
+    def unknown(self, name: str) -> str:
+        """Return the message for a name that means no model."""
+        hint = did_you_mean(close_names(name, sorted(self._taken() - {name}), 1))
+        which = f"the model {name!r} does not exist" if name else "no model is loaded"
+        return f"{which}{hint} (models: {self.listed()})"
+
+
+_AGAIN: Final = 10.0
+"""Seconds after a failed start before the next attempt."""
+
+
+class Restarts:
+    """Engines that have ended by themselves are started again by the next request.
+
+    All requests that come in the meantime wait for the same start, which a client that leaves does not stop. A start
+    that fails is not tried again at once.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: dict[Engine, asyncio.Task[None]] = {}
+        self._failed: dict[Engine, float] = {}
+        """Time of the last failed start."""
+
+    def needs(self, engine: Engine) -> bool:
+        """True if the engine does not run: requests for it must `wait`."""
+        return engine in self._tasks or engine in self._failed or bool(engine.ended)
+
+    async def wait(self, model: Model) -> None:
+        """Wait until the engine of a model has been started again.
+
+        Raises:
+            ApiError: 503: it could not be started; the log has the reason.
+        """
+        task = self.begin(model)
+        if task is not None:
+            await asyncio.wait((task,))
+        if model.engine in self._failed:
+            raise not_loaded(model.name)
+
+    def begin(self, model: Model) -> asyncio.Task[None] | None:
+        """Start the engine of a model again, unless it runs or a start has just failed. Return the task that does."""
+        engine = model.engine
+        if engine in self._tasks:
+            return self._tasks[engine]
+        if engine in self._failed and time.monotonic() - self._failed[engine] < _AGAIN:
+            return None
+        if engine not in self._failed and not engine.ended:
+            return None
+        # In a context of its own: the engine outlives the request.
+        task = asyncio.get_running_loop().create_task(self._start(model), context=contextvars.Context())
+        self._tasks[engine] = task
+        task.add_done_callback(lambda _: self._tasks.pop(engine, None))
+        return task
+
+    async def _start(self, model: Model) -> None:
+        engine, begun = model.engine, time.monotonic()
+        _log.error("model %s: %s; it is started again", model.name, engine.ended or "the engine does not run")
+        try:
+            await engine.close()
+            await engine.start()
+        except Exception as error:
+            self._failed[engine] = time.monotonic()
+            reason = error.detail or error.message if isinstance(error, ApiError) else error
+            _log.error("model %s: could not be started again: %s", model.name, reason)
+            await engine.close()
+        else:
+            self._failed.pop(engine, None)
+            _log.info("model %s ready again (%.1f s)", model.name, time.monotonic() - begun)
+
+    async def end(self, engine: Engine) -> None:
+        """Forget an engine that is about to be closed. A start is cancelled."""
+        self._failed.pop(engine, None)
+        task = self._tasks.get(engine)
+        if task is not None:
+            task.cancel()
+            await asyncio.wait((task,))
 
 
 class Lease:

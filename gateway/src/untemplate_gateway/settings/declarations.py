@@ -12,6 +12,8 @@ import msgspec
 
 from untemplate.policy import Policy, typed
 
+from .rules import check
+
 
 def _is(
     description: str, *, flag: str | None = "", metavar: str = "", secret: bool = False, env: str = "", **limits: Any
@@ -320,29 +322,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Several models by name, from the tables ``[models.NAME]`` of the file."""
 
     def __post_init__(self) -> None:
-        from .rules import check
-
         check(self)
 
     def __repr__(self) -> str:
-        return f"Settings({self.masked()!r})"
+        return f"Settings(model={self.model!r})"  # not the rest, which has secrets
 
     def output_policy(self) -> Policy:
         """Return the ``policy`` setting as a `Policy`."""
         return Policy.from_mapping({name: typed(name, value) for name, value in self.policy.items()})
-
-    def masked(self) -> dict[str, Any]:
-        """Return all settings as JSON values, nested as in the file; secrets are ``"***"``."""
-        from .fields import fields, masked
-
-        tree: dict[str, Any] = {}
-        for one in fields():
-            shown = masked(one, one.value(self))
-            branch = tree.setdefault(one.group, {}) if one.group else tree
-            branch[one.name] = list(shown) if isinstance(shown, tuple) else shown
-        if self.models:
-            tree["models"] = {name: model.masked() for name, model in self.models.items()}
-        return tree
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -358,12 +345,3 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     aliases: Annotated[tuple[str, ...], _is("further names of the model", metavar="NAME")] = ()
     given: frozenset[str] = frozenset()
     """Paths of the settings that the table contains."""
-
-    def masked(self) -> dict[str, Any]:
-        """Return the table as JSON values; secrets are ``"***"``."""
-        from .fields import BY_PATH, masked, model_fields
-
-        own = {one.name: one.value(self) for one in model_fields()}
-        given = {path: BY_PATH[path] for path in sorted(self.given)}
-        shown = {path: masked(one, one.value(self.settings)) for path, one in given.items()}
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in {**shown, **own}.items()}

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from untemplate.errors import close_names, did_you_mean
-
 from .declarations import ModelSettings, Settings
+from .rules import ENVIRONMENT, HIDDEN, without_password
 
-ENVIRONMENT: Final = "UNTEMPLATE_"
-"""Prefix of all variables."""
 MODEL_TABLE: Final = "models.NAME"
 """The tables of the settings file that declare several models."""
 
@@ -125,27 +121,10 @@ def _metavar(kind: Any) -> str:
 def masked(field: Field, value: Any) -> Any:
     """Return a value as it may be shown: secrets, and passwords in URLs, are hidden."""
     if field.secret:
-        return [_HIDDEN] * len(value) if field.is_list else _HIDDEN if value else value
+        return [HIDDEN] * len(value) if field.is_list else HIDDEN if value else value
     if isinstance(value, tuple):
         return tuple(masked(field, one) for one in value)
-    if isinstance(value, str) and "@" in value and "://" in value:  # a URL with a password
-        return re.sub(r"(?<=://)[^/?#]*@", f"{_HIDDEN}@", value)
-    return value
-
-
-_HIDDEN: Final = "***"
-
-
-_REMOVED: Final = {"memory_budget": "max_loaded bounds the number of loaded models instead"}
-"""Settings of earlier versions → what there is instead."""
-
-
-def nearest(name: str, valid: Mapping[str, Any]) -> str:
-    """Return the end of an error for an unknown name: what replaced it, the most similar valid name, or all of them."""
-    removed = _REMOVED.get(name.removeprefix(ENVIRONMENT).lower())
-    if removed:
-        return f", which was removed: {removed}"
-    return did_you_mean(close_names(name, valid, 1)) or f"; valid names: {', '.join(sorted(valid))}"
+    return without_password(value) if isinstance(value, str) else value
 
 
 BY_PATH: Final = {one.path: one for one in fields()}

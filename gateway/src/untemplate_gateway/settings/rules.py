@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from untemplate.errors import SettingsError
+from untemplate.errors import SettingsError, close_names, did_you_mean
 from untemplate.formats import named, names
 from untemplate.policy import strict_from_environment
 
-from .declarations import Settings
-from .fields import BY_PATH, masked, nearest
+if TYPE_CHECKING:
+    from .declarations import Settings
 
+ENVIRONMENT: Final = "UNTEMPLATE_"
+"""Prefix of all variables."""
+HIDDEN: Final = "***"
+"""Stands for a secret."""
 _NOT_FOR_VLLM: Final = {
     "reasoning_parser": "reasoning_parser",
     "tool_parser": "tool_parser",
@@ -53,7 +59,7 @@ def _check_upstream(settings: Settings) -> None:
         raise SettingsError("upstream_replicas: needs upstream or upstream_chat")
     for name, url in urls:
         if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
-            raise SettingsError(f"{name}: {masked(BY_PATH[name], url)!r} is not a URL like http://localhost:8001/v1")
+            raise SettingsError(f"{name}: {without_password(url)!r} is not a URL like http://localhost:8001/v1")
 
 
 def _check_models(settings: Settings) -> None:
@@ -114,3 +120,20 @@ def _check_parsers(settings: Settings) -> None:
         if settings.parser_backend == "untemplate" and value and value not in names(kind):  # type: ignore[arg-type]
             near = nearest(value, dict.fromkeys(names(kind)))  # type: ignore[arg-type]
             raise SettingsError(f"{name}: {value!r} is not a format{near}")
+
+
+def without_password(text: str) -> str:
+    """Return a text, without the password if it is a URL that has one."""
+    return re.sub(r"(?<=://)[^/?#]*@", f"{HIDDEN}@", text)
+
+
+_REMOVED: Final = {"memory_budget": "max_loaded bounds the number of loaded models instead"}
+"""Settings of earlier versions → what there is instead."""
+
+
+def nearest(name: str, valid: Mapping[str, Any]) -> str:
+    """Return the end of an error for an unknown name: what replaced it, the most similar valid name, or all of them."""
+    removed = _REMOVED.get(name.removeprefix(ENVIRONMENT).lower())
+    if removed:
+        return f", which was removed: {removed}"
+    return did_you_mean(close_names(name, valid, 1)) or f"; valid names: {', '.join(sorted(valid))}"

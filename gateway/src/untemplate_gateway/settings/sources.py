@@ -20,7 +20,8 @@ import msgspec
 from untemplate.errors import SettingsError
 
 from .declarations import LlamaCpp, ModelSettings, Replay, Settings, Vllm
-from .fields import BY_PATH, ENVIRONMENT, MODEL_TABLE, Field, fields, masked, model_fields, nearest
+from .fields import BY_PATH, MODEL_TABLE, Field, fields, masked, model_fields
+from .rules import ENVIRONMENT, nearest
 
 _KUBERNETES: Final = re.compile(r"UNTEMPLATE_(SERVICE_(HOST|PORT.*)|PORT_\d+_.*)")
 _OTHERS: Final = frozenset(
@@ -38,7 +39,7 @@ class Resolved:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON values, with secrets masked."""
-        return {"settings": self.settings.masked(), "from": dict(self.origin)}
+        return {"settings": _shown(self.settings), "from": dict(self.origin)}
 
     def to_toml(self) -> str:
         """Return the settings as a valid settings file. Each line has its source in a comment; secrets are comments
@@ -55,10 +56,29 @@ class Resolved:
             lines.append(f"{hidden}{one.name} = {text}  # {self.origin[one.path]}")
         for name, table in self.settings.models.items():
             lines += ["", f"[models.{_toml_key(name)}]"]
-            for path, value in table.masked().items():
+            for path, value in _shown_table(table).items():
                 hidden = "# " if path in BY_PATH and BY_PATH[path].secret and value else ""
                 lines.append(f"{hidden}{path} = {_toml(value)}")
         return "\n".join(lines)
+
+
+def _shown(settings: Settings) -> dict[str, Any]:
+    """Return all settings as JSON values, nested as in the file; secrets are ``"***"``."""
+    tree: dict[str, Any] = {}
+    for one in fields():
+        value = masked(one, one.value(settings))
+        branch = tree.setdefault(one.group, {}) if one.group else tree
+        branch[one.name] = list(value) if isinstance(value, tuple) else value
+    if settings.models:
+        tree["models"] = {name: _shown_table(model) for name, model in settings.models.items()}
+    return tree
+
+
+def _shown_table(model: ModelSettings) -> dict[str, Any]:
+    """Return the keys of a table ``[models.NAME]`` as JSON values; secrets are ``"***"``."""
+    found = {path: masked(BY_PATH[path], BY_PATH[path].value(model.settings)) for path in sorted(model.given)}
+    found |= {one.name: one.value(model) for one in model_fields()}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
 
 
 def resolve(

@@ -8,8 +8,7 @@ from typing import Any, Final
 from untemplate.messages import DeltaMessage, name_reasoning
 
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
-from ..chunks import ChunkWriter
-from ..encoding import encode, encode_text
+from ..encoding import ChunkWriter, encode, encode_text
 from ..objects import logprob_object, reports_of, usage_object
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from untemplate.messages import DeltaMessage
 
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
-from ..chunks import ChunkWriter
-from ..encoding import encode_text
+from ..encoding import ChunkWriter, encode_text
 from ..objects import reports_of, usage_object
 
 
