@@ -16,9 +16,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from untemplate_gateway import workers as workers_module
-from untemplate_gateway.settings import Settings
-
 from .server import LONG, soon
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds processes in /proc")
@@ -136,24 +133,33 @@ def test_a_stream_ends_when_its_server_does(tmp_path: Path):
     assert process.returncode == 0
 
 
-def test_a_worker_that_pauses_is_ended_only_if_it_never_answers_again(monkeypatch: pytest.MonkeyPatch):
-    """A busy machine can keep a worker from answering for many seconds."""
-    config = workers_module._worker_config(Settings(model="replay:hermes", workers=2))
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        worker = workers_module._Worker(config, [bound])
-        worker.start()
+def test_workers_end_when_their_supervisor_is_killed(tmp_path: Path):
+    with served("replay:hermes", "--workers", "2", cwd=tmp_path) as (_, process):
+        assert soon(lambda: len(workers(process)) == 2)
+        pids = workers(process)
+        process.kill()
+        assert soon(lambda: not any(_runs(pid) for pid in pids))
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_workers_share_a_unix_socket(tmp_path: Path):
+    path = str(tmp_path / "gateway.sock")
+    command = [sys.executable, "-m", "untemplate", "serve", "replay:hermes", "--workers", "2", "--uds", path]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         try:
-            assert soon(lambda: worker.check() and worker.ready)
-            assert worker.pid is not None
-            os.kill(worker.pid, signal.SIGSTOP)
-            assert soon(lambda: worker.check() and worker._pinged is not None)  # a ping of before was answered
-            assert [worker.check() for _ in range(3)] == [True] * 3
-            monkeypatch.setattr(workers_module, "_HANGS", 0.0)
-            assert not worker.check()
-            monkeypatch.undo()
-            os.kill(worker.pid, signal.SIGCONT)
-            assert soon(lambda: worker.check() and worker._pinged is None)
+            assert soon(lambda: _listens(path))
+            with httpx.Client(transport=httpx.HTTPTransport(uds=path)) as client:
+                assert client.get("http://localhost/health").status_code == 200
         finally:
-            worker.kill()
-            worker.join()
-        assert not worker.check()
+            process.terminate()
+
+
+def _listens(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(path) == 0

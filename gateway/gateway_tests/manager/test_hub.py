@@ -10,7 +10,6 @@ import pytest
 
 from untemplate_gateway.manager import hub
 from untemplate_gateway.manager.checkpoint import size_text
-from untemplate_gateway.manager.tokenizers import resolve_tokenizer
 
 from .fake_hub import Repos, commit, fake_hub
 from .models import gguf_model, safetensors_files
@@ -233,19 +232,3 @@ def test_what_is_outside_of_the_cache_is_not_deleted(there: Hub, tmp_path: Path)
     hub.remove(hub.cached())
     assert hub.cached() == []
     assert mine.is_file()
-
-
-# -- Tokenizers of other repositories -----------------------------------------------------------------------------
-
-
-def test_the_tokenizer_of_a_base_model(there: Hub, tmp_path: Path):
-    from untemplate_gateway.manager.checkpoint import open_checkpoint
-
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    (folder / "model.safetensors").write_bytes(b"x")
-    (folder / "config.json").write_text('{"base_model": "org/st"}')
-    said: list[str] = []
-    found = resolve_tokenizer(open_checkpoint(folder), fetch=hub.fetch_tokenizer, report=said.append)
-    assert found.get_vocab()["<|im_end|>"] == 5
-    assert said == ["tokenizer of its base model org/st"]

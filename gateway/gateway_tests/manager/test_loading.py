@@ -217,7 +217,6 @@ def test_a_gguf_file(tmp_path: Path, llama: list[FakeLlama], caplog: pytest.LogC
         "quantization_level": "Q8_0",
         "parameter_size": "0.00M",
         "model_info": {"general.parameter_count": 320},
-        "parent_model": "org/base",
         "license": "mit",
         "parser": "hermes",
         "engine": "llamacpp",

@@ -1,6 +1,6 @@
 """Several processes on one port, each with the whole gateway.
 
-* uvicorn's supervisor starts them, and restarts one that dies.
+* A worker that dies is replaced. A worker whose supervisor has died ends: its pipe closes.
 * At SIGHUP they are replaced one after another by workers with the settings as they are now. If the first of them does
   not start, the old ones continue.
 * They share the response store (a temporary file, unless the settings name one) and the metrics page.
@@ -9,23 +9,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
+import multiprocessing
 import os
 import signal
 import socket
 import sys
 import tempfile
-import time
+import threading
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import uvicorn
-from uvicorn.config import STARTUP_FAILURE
-from uvicorn.supervisors import Multiprocess
-from uvicorn.supervisors.multiprocess import Process
 
 from .connections import allow_open_files, server_options
 from .deferred import DeferredGateway
@@ -35,8 +35,8 @@ from .observe import log_to_stderr
 from .settings import Settings, SettingsError
 
 _log: Final = logging.getLogger("untemplate.gateway")
-_HANGS: Final = 60.0
-"""Seconds after which a worker that does not answer is ended."""
+_NOT_STARTED: Final = 3
+"""Exit status of a worker whose server could not start; the log has the reason."""
 
 
 def check_workers(settings: Settings) -> None:
@@ -52,22 +52,21 @@ def check_workers(settings: Settings) -> None:
         except (SettingsError, CheckpointError) as error:
             raise SettingsError(f"{where}{error}") from None
         if engine == "vllm":
-            raise SettingsError(
-                f"{where}workers: vLLM runs processes of its own; put a gateway with --upstream in front"
-            )
+            problem = "workers: vLLM runs processes of its own; put a gateway with --upstream in front"
+            raise SettingsError(f"{where}{problem}")
         if engine == "llamacpp":
             _log.warning("%severy one of %d workers loads the model %s", where, settings.workers, one.model)
 
 
 def run_workers(
-    settings: Settings, bound: socket.socket | None, again: Callable[[], Settings], ready: Callable[[], None]
+    settings: Settings, bound: socket.socket, again: Callable[[], Settings], ready: Callable[[], None]
 ) -> None:
     """Run the workers until a signal ends them.
 
     Args:
         settings: with ``workers`` above 1.
+        bound: the socket to listen on.
         again: returns the settings as they are now. The address and the number of workers stay.
-        bound: the socket to listen on; ``None`` for the Unix socket of the settings.
         ready: called once, when the first worker answers.
 
     Raises:
@@ -75,148 +74,164 @@ def run_workers(
     """
     with tempfile.TemporaryDirectory(prefix="untemplate-") as folder:
 
-        def config_of(now: Settings) -> _WorkerConfig:
+        def settings_of(now: Settings) -> Settings:
             same = {name: getattr(settings, name) for name in ("host", "port", "uds", "workers")}
             if now.response_ttl and not now.response_store:
                 same["response_store"] = str(Path(folder, "responses.sqlite"))
-            return _worker_config(msgspec.structs.replace(now, **same))
+            return msgspec.structs.replace(now, **same)
+
+        def settings_again() -> Settings:
+            now = again()
+            check_workers(now)
+            return settings_of(now)
 
         metrics = Path(folder, "metrics")
         metrics.mkdir()
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)  # read by the workers when they import prometheus_client
-
-        def config_again() -> _WorkerConfig:
-            now = again()
-            check_workers(now)
-            return config_of(now)
-
-        config = config_of(settings)
-        sockets = [bound or config.bind_socket()]
-        workers = _Workers(config, sockets, config_again, ready)
-        workers.run()
-        if any(process.exitcode == STARTUP_FAILURE for process in workers.processes):
-            raise SettingsError("workers: one did not start; the log above has the reason")
+        _Supervisor(settings_of(settings), bound, settings_again, ready).run()
 
 
-class _Worker(Process):
-    """A worker process. Its pings do not block, so a busy machine neither delays signals nor ends a slow worker."""
+class _Worker:
+    """A worker process."""
 
-    ready = False
-    """True after the worker has answered that its server has started."""
-    _pinged: float | None = None
-    """When the ping was sent that is not answered yet."""
+    def __init__(self, settings: Settings, bound: socket.socket) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(settings, bound, theirs))
+        self.process.start()
+        theirs.close()
+        self.ready = False
+        """True after its server has started."""
 
-    def check(self) -> bool:
-        """Update ``ready``. Return False if the worker has ended, or was ready and does not answer any more."""
-        try:
-            if self._pinged is None:
-                self.parent_conn.send(b"ping")
-                self._pinged = time.monotonic()
-            if self.parent_conn.poll(0.01):
-                self.ready, self._pinged = self.parent_conn.recv(), None
-        except (OSError, EOFError):
-            return False
-        hangs = self.ready and self._pinged is not None and time.monotonic() - self._pinged > _HANGS
-        return self.process.is_alive() and not hangs
+    def lives(self) -> bool:
+        """Update ``ready``. Return False if the process has ended."""
+        with contextlib.suppress(OSError, EOFError):
+            self.ready = self.ready or (self._pipe.poll() and self._pipe.recv_bytes() == b"ready")
+        return self.process.is_alive()
+
+    def end(self) -> None:
+        """End the process, and drop its part of the metrics that do not outlive a process."""
+        from prometheus_client.multiprocess import mark_process_dead
+
+        self.process.terminate()
+        self.process.join()
+        self._pipe.close()
+        mark_process_dead(self.process.pid)  # type: ignore[no-untyped-call]
 
 
-class _Workers(Multiprocess):
-    processes: list[_Worker]  # type: ignore[assignment]
-
+class _Supervisor:
     def __init__(
-        self,
-        config: uvicorn.Config,
-        sockets: list[socket.socket],
-        again: Callable[[], uvicorn.Config],
-        ready: Callable[[], None],
+        self, settings: Settings, bound: socket.socket, again: Callable[[], Settings], ready: Callable[[], None]
     ) -> None:
-        super().__init__(config, sockets)
+        self._settings = settings
+        self._bound = bound
         self._again = again
         self._ready: Callable[[], None] | None = ready
+        self._ends = threading.Event()
+        self._reloads = False
+        self._workers: list[_Worker] = []
 
-    def init_processes(self) -> None:
-        self.processes = [self._start() for _ in range(self.processes_num)]
-
-    def _start(self) -> _Worker:
-        worker = _Worker(self.config, self.sockets)
-        worker.start()
-        return worker
-
-    def handle_hup(self) -> None:
-        before = self.config
+    def run(self) -> None:
+        for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGBREAK"):
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), self._on_signal)
         try:
-            self.config = self._again()
-        except Exception as error:  # the server continues after any error
-            _log.error("reload: %s; the workers are unchanged", error)
-            return
-        for i, old in enumerate(self.processes):
-            new = self._start_and_wait()
-            if new is None:
-                self.config = before
-                _log.error("reload: a new worker did not start; %d of %d are replaced", i, len(self.processes))
-                return
-            old.terminate()
-            _join(old)
-            self.processes[i] = new
-        _log.info("reload: all workers are replaced")
+            self._workers = [self._started() for _ in range(self._settings.workers)]
+            while not self._ends.wait(0.1):
+                if self._reloads:
+                    self._reloads = False
+                    self._reload()
+                self._watch()
+        finally:
+            for worker in self._workers:
+                worker.process.terminate()
+            for worker in self._workers:
+                worker.end()
 
-    def _start_and_wait(self) -> _Worker | None:
-        """Return a new worker when it answers, which may take minutes; ``None`` if it ends, or the server does."""
-        new = self._start()
-        while not new.ready:
-            if not new.check() or {signal.SIGTERM, signal.SIGINT} & set(self.signal_queue):
-                new.kill()
-                new.join()
-                return None
-            time.sleep(0.1)
-        return new
+    def _on_signal(self, number: int, frame: Any) -> None:
+        if hasattr(signal, "SIGHUP") and number == signal.SIGHUP:
+            self._reloads = True
+        else:
+            self._ends.set()
 
-    def keep_subprocess_alive(self) -> None:
-        for i, worker in enumerate(self.processes):
-            if worker.check() or self.should_exit.is_set():
+    def _started(self) -> _Worker:
+        return _Worker(self._settings, self._bound)
+
+    def _watch(self) -> None:
+        """Replace workers that have ended.
+
+        Raises:
+            SettingsError: one could not start.
+        """
+        for i, worker in enumerate(self._workers):
+            if worker.lives():
                 continue
-            worker.kill()  # it may still run, without an answer
-            _join(worker)
-            if worker.exitcode == STARTUP_FAILURE:
-                self.should_exit.set()
-                return
-            _log.warning("worker %d ended; another one takes its place", worker.pid)
-            self.processes[i] = self._start()
-        if self._ready is not None and any(worker.ready for worker in self.processes):
+            worker.end()
+            if worker.process.exitcode == _NOT_STARTED:
+                raise SettingsError("workers: one did not start; the log above has the reason")
+            _log.warning("worker %d ended; another one takes its place", worker.process.pid)
+            self._workers[i] = self._started()
+        if self._ready is not None and any(worker.ready for worker in self._workers):
             self._ready()
             self._ready = None
 
+    def _reload(self) -> None:
+        before = self._settings
+        try:
+            self._settings = self._again()
+        except Exception as error:  # the server continues after any error
+            _log.error("reload: %s; the workers are unchanged", error)
+            return
+        for i, old in enumerate(self._workers):
+            new = self._started()
+            while new.lives() and not new.ready and not self._ends.wait(0.1):
+                pass
+            if not new.ready:
+                new.end()
+                self._settings = before
+                _log.error("reload: a new worker did not start; %d of %d are replaced", i, len(self._workers))
+                return
+            self._workers[i] = new
+            old.end()
+        _log.info("reload: all workers are replaced")
 
-def _join(worker: _Worker) -> None:
-    """Wait until the worker has ended, and drop its part of the metrics that do not outlive a process."""
-    from prometheus_client.multiprocess import mark_process_dead
 
-    worker.join()
-    mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
+# -- In the process ------------------------------------------------------------------------------------------------
 
 
-class _WorkerConfig(uvicorn.Config):
-    """A server's configuration that is made anew in each worker, because much of it cannot be sent to a process."""
-
-    settings: Settings
-
-    def __reduce__(self) -> Any:
-        return _worker_config, (self.settings, True)
-
-
-def _worker_config(settings: Settings, inside: bool = False) -> _WorkerConfig:
-    if inside:
-        log_to_stderr(settings)
-        sys.setswitchinterval(0.001)
-        allow_open_files(settings.max_connections)
-    config = _WorkerConfig(
+def _work(settings: Settings, bound: socket.socket, pipe: Connection) -> None:
+    log_to_stderr(settings)
+    sys.setswitchinterval(0.001)
+    allow_open_files(settings.max_connections)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(pipe,), daemon=True).start()
+    config = uvicorn.Config(
         DeferredGateway(settings),
         **server_options(settings),
-        uds=settings.uds or None,
-        workers=settings.workers,
         lifespan="on",
         log_config=None,
         timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
     )
-    config.settings = settings
-    return config
+    server = _Server(config, pipe)
+    server.run(sockets=[bound])
+    if not server.started:
+        sys.exit(_NOT_STARTED)
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, pipe: Connection) -> None:
+        super().__init__(config)
+        self._pipe = pipe
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._pipe.send_bytes(b"ready")
+
+
+def _end_with(pipe: Connection) -> None:
+    """End this process when the supervisor's end of the pipe is closed."""
+    with contextlib.suppress(OSError, EOFError):
+        pipe.recv_bytes()
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -12,6 +12,7 @@ import errno
 import json
 import logging
 import math
+import os
 import signal
 import socket
 import ssl
@@ -137,6 +138,7 @@ def _run_workers(settings: Settings, again: Callable[[], Settings]) -> None:
     try:
         check_workers(settings)
         with _bound(settings) as bound:
+            assert bound is not None
             run_workers(settings, bound, again, lambda: _greet_of_workers(_url(settings, bound), settings))
     except SettingsError as error:
         raise UsageError(str(error)) from None
@@ -292,9 +294,21 @@ async def _tour(url: str, model: str, settings: Settings) -> None:
 
 @contextlib.contextmanager
 def _bound(settings: Settings) -> Iterator[socket.socket | None]:
-    """Yield the socket to listen on; ``None`` for a Unix socket, which uvicorn makes."""
-    if settings.uds:
+    """Yield the socket to listen on; ``None`` for a Unix socket, which uvicorn makes, unless workers share it."""
+    if settings.uds and settings.workers == 1:
         yield None
+        return
+    if settings.uds:
+        with socket.socket(socket.AF_UNIX) as bound:
+            try:
+                bound.bind(settings.uds)
+                os.chmod(settings.uds, 0o666)  # as uvicorn
+            except OSError as error:
+                raise UsageError(f"uds {settings.uds}: {error.strerror or error}") from None
+            try:
+                yield bound
+            finally:
+                os.unlink(settings.uds)
         return
     host, port = settings.host, settings.port
     try:
@@ -327,7 +341,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 def _url(settings: Settings, bound: socket.socket | None) -> str:
     """Return the URL of the server as seen from this machine."""
     scheme = "https" if settings.tls_cert else "http"
-    if bound is None:
+    if bound is None or settings.uds:
         return f"{scheme}://localhost{settings.root_path}"
     host, port = bound.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)

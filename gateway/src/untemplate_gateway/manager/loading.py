@@ -45,7 +45,7 @@ from .manager import Loader, Report
 from .model import Model
 from .preflight import estimate, preflight
 from .replaying import replay_models
-from .tokenizers import TokenizerError, base_models, resolve_tokenizer
+from .tokenizers import TokenizerError, resolve_tokenizer
 
 _log: Final = logging.getLogger("untemplate.gateway.manager")
 
@@ -356,7 +356,7 @@ def _vocabulary(engine: Engine, source: _Source) -> Any:
     if not engine.takes.token_ids:
         return None
     try:
-        return resolve_tokenizer(source.checkpoint, fetch=hub.fetch_tokenizer)
+        return resolve_tokenizer(source.checkpoint)
     except TokenizerError as error:
         _log.warning("%s; markers cannot be distinguished from text that spells them", error)
         return None
@@ -375,9 +375,6 @@ def _details(checkpoint: Checkpoint) -> dict[str, Any]:
     if count:
         details["parameter_size"] = f"{count / 1e9:.1f}B" if count >= 1e9 else f"{count / 1e6:.2f}M"
         details["model_info"] = {"general.parameter_count": count}
-    bases = base_models(checkpoint)
-    if bases:
-        details["parent_model"] = bases[0]
     if checkpoint.gguf is not None and "general.license" in checkpoint.gguf:
         details["license"] = str(checkpoint.gguf["general.license"])
     return details

@@ -86,7 +86,7 @@ def _details(model: Model) -> dict[str, Any]:
     details = model.details
     family = details.get("family") or (model.capabilities.family if model.capabilities is not None else "unknown")
     return {
-        "parent_model": details.get("parent_model", ""),
+        "parent_model": "",
         "format": details.get("format", ""),
         "family": family,
         "families": details.get("families") or [family],
