@@ -27,7 +27,7 @@ from typing import Any, Final
 import msgspec
 import uvicorn
 
-from .connections import allow_open_files, server_options
+from .connections import allow_open_files, server_config
 from .deferred import DeferredGateway
 from .manager.checkpoint import CheckpointError
 from .manager.loading import check_model
@@ -206,9 +206,9 @@ def _work(settings: Settings, bound: socket.socket, pipe: Connection) -> None:
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(pipe,), daemon=True).start()
-    config = uvicorn.Config(
+    config = server_config(
         DeferredGateway(settings),
-        **server_options(settings),
+        settings,
         lifespan="on",
         log_config=None,
         timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
