@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +17,7 @@ import httpx
 import openai
 import pytest
 
+from untemplate.errors import SettingsError
 from untemplate_gateway.errors import ApiError
 from untemplate_gateway.storage import StorageError
 from untemplate_gateway.store import Kept, ResponseStore
@@ -246,3 +251,33 @@ def test_a_storage_that_fails_is_not_an_unknown_response(monkeypatch: pytest.Mon
         ):
             assert (answered.status_code, answered.headers["retry-after"]) == (503, "5")
             assert answered.json()["error"]["message"] == "the stored responses cannot be read now; try again"
+
+
+def test_a_file_of_a_later_version_is_named(tmp_path: Path):
+    path = str(tmp_path / "responses.db")
+    with closing(sqlite3.connect(path)) as later:
+        later.execute("PRAGMA user_version=99")
+    with pytest.raises(SettingsError) as caught:
+        ResponseStore(path, 10, 1 << 20)
+    assert str(caught.value) == f"response_store: {path}: a later version of untemplate made this file"
+
+
+def test_a_slow_storage_does_not_stop_the_server(monkeypatch: pytest.MonkeyPatch):
+    with running([scripted("Hello")]) as gateway:
+        storing, waits = threading.Event(), threading.Event()
+
+        def wait(*arguments: Any) -> None:
+            storing.set()
+            assert waits.wait(LONG)
+
+        monkeypatch.setattr(gateway.app.store._storage, "put", wait)
+        asked = {"model": "scripted", "input": "Hi"}
+        with ThreadPoolExecutor() as pool:
+            answers = [
+                pool.submit(httpx.post, gateway.url + "/v1/responses", json={**asked, "stream": stream}, timeout=LONG)
+                for stream in (False, True)
+            ]
+            assert storing.wait(LONG)
+            assert httpx.get(gateway.url + "/health", timeout=LONG).status_code == 200
+            waits.set()
+            assert [one.result().status_code for one in answers] == [200, 200]

@@ -133,6 +133,28 @@ def test_a_stream_ends_when_its_server_does(tmp_path: Path):
     assert process.returncode == 0
 
 
+@pytest.mark.parametrize("count", ["1", "2"])
+def test_the_listener_closes_at_once_and_streams_end_within_the_grace(tmp_path: Path, count: str):
+    options = ["--workers", count, "--replay-speed", "10", "--shutdown-grace", "30"]
+    with served("replay:hermes", *options, cwd=tmp_path) as (url, process):
+        asked = {**CHAT, "max_tokens": 20, "stream": True}
+        with httpx.stream("POST", url + "/v1/chat/completions", json=asked, timeout=LONG) as stream:
+            lines = stream.iter_lines()
+            next(lines)
+            process.send_signal(signal.SIGTERM)
+            begun, port = time.monotonic(), int(url.rpartition(":")[2])
+            assert soon(lambda: not _takes_connections(port))
+            assert time.monotonic() - begun < 1
+            assert list(lines)[-2:] == ["data: [DONE]", ""]
+        process.wait(LONG)
+    assert process.returncode == 0
+
+
+def _takes_connections(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
 def test_workers_end_when_their_supervisor_is_killed(tmp_path: Path):
     with served("replay:hermes", "--workers", "2", cwd=tmp_path) as (_, process):
         assert soon(lambda: len(workers(process)) == 2)

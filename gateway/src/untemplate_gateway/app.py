@@ -15,6 +15,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -323,7 +324,8 @@ class Gateway:
 
     async def _whole(self, send: Send, record: Record, dialect: Dialect, session: Session) -> None:
         usage = await session.whole()
-        body = dialect.respond(session.request, session.ended, usage, session.meta)
+        respond = partial(dialect.respond, session.request, session.ended, usage, session.meta)
+        body = await asyncio.to_thread(respond) if session.request.keep is not None else respond()
         record.status = 200
         await send_json(send, 200, body, session.request.notes.headers())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from .counting import count_prompt
 from .errors import not_found
 from .exchange import Exchange
@@ -18,8 +20,8 @@ def _missing(id: str) -> Exception:
     return not_found(f"no response {id[:64]!r} is stored here", code="response_not_found", param="response_id")
 
 
-def _kept(exchange: Exchange) -> Kept:
-    found = exchange.gateway.store.get(exchange.record.owner, _id(exchange))
+async def _kept(exchange: Exchange) -> Kept:
+    found = await asyncio.to_thread(exchange.gateway.store.get, exchange.record.owner, _id(exchange))
     if found is None:
         raise _missing(_id(exchange))
     return found
@@ -27,20 +29,20 @@ def _kept(exchange: Exchange) -> Kept:
 
 async def get_response(exchange: Exchange) -> None:
     """Return a stored response."""
-    await exchange.reply(_kept(exchange).response)
+    await exchange.reply((await _kept(exchange)).response)
 
 
 async def delete_response(exchange: Exchange) -> None:
     """Remove a stored response."""
     id = _id(exchange)
-    if not exchange.gateway.store.delete(exchange.record.owner, id):
+    if not await asyncio.to_thread(exchange.gateway.store.delete, exchange.record.owner, id):
         raise _missing(id)
     await exchange.reply({"id": id, "object": "response", "deleted": True})
 
 
 async def list_items(exchange: Exchange) -> None:
     """Return the input of a stored response."""
-    items = _kept(exchange).items
+    items = (await _kept(exchange)).items
     ids = [item.get("id") for item in items]
     ends = {"first_id": ids[0], "last_id": ids[-1]} if ids else {"first_id": None, "last_id": None}
     await exchange.reply({"object": "list", "data": items, "has_more": False, **ends})

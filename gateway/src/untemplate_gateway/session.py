@@ -251,7 +251,9 @@ class Session:
             yield writer.begin(self.usage)
         for ended in sorted(self.ended, key=lambda e: e.index):
             yield writer.finish(ended)
-        yield writer.end(self.usage)
+        # The end stores the response, which may take a storage some time.
+        stores = self.request.keep is not None
+        yield await asyncio.to_thread(writer.end, self.usage) if stores else writer.end(self.usage)
 
     @property
     def usage(self) -> Usage:

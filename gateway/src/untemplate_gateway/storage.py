@@ -21,6 +21,8 @@ from untemplate.installed import install_command
 _PAUSE: Final = 10.0
 """Seconds without a further attempt after Redis failed: an attempt may block the server for `_PATIENCE` seconds."""
 _PATIENCE: Final = 1.0
+_SCHEMA: Final = 1
+"""Version of the tables in SQLite. Files of before it was written have the same tables."""
 
 _T = TypeVar("_T")
 
@@ -75,8 +77,11 @@ class SqliteStorage:
         self._lock = threading.Lock()
         try:
             self._db = sqlite3.connect(path or ":memory:", isolation_level=None, timeout=5, check_same_thread=False)
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            if version > _SCHEMA:
+                raise SettingsError(f"response_store: {path}: a later version of untemplate made this file")
             self._db.executescript(
-                "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+                f"PRAGMA user_version={_SCHEMA}; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
                 "CREATE TABLE IF NOT EXISTS responses"
                 " (id TEXT PRIMARY KEY, owner TEXT, until REAL, size INTEGER, data BLOB);"
                 "CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY, response TEXT);"

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +20,6 @@ import msgspec
 
 from .errors import ApiError
 from .storage import StorageError, open_storage
-from .threads import in_thread
 
 _log: Final = logging.getLogger("untemplate.gateway")
 
@@ -146,7 +146,7 @@ class ResponseStore:
             raise ApiError(400, f"input: {references} references are more than {self._most}", param="input")
         if not references and not isinstance(body.get("previous_response_id"), str):
             return body
-        return await in_thread(self._expanded, owner, body)
+        return await asyncio.to_thread(self._expanded, owner, body)
 
     def _expanded(self, owner: str, body: dict[str, Any]) -> dict[str, Any]:
         items = body.get("input")

@@ -143,6 +143,7 @@ class _Supervisor:
                     self._reload()
                 self._watch()
         finally:
+            self._bound.close()  # otherwise new connections would wait for workers that take no more
             for worker in self._workers:
                 worker.process.terminate()
             for worker in self._workers:
