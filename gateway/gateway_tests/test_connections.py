@@ -4,6 +4,7 @@ check limits in bytes and counts, never in time.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import inspect
 import json
@@ -12,6 +13,8 @@ import shutil
 import socket
 import ssl
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from untemplate_gateway.connections import HEAD_BYTES, HEADERS
+from untemplate_gateway.engines import EngineChunk
 
 from .scripted import scripted
 from .server import LONG, Running, running, soon
@@ -100,6 +104,17 @@ class TestBodies:
             for client in clients:
                 client.close()
 
+    def test_many_slow_ones_shut_nobody_out(self) -> None:
+        """The oldest of the address that has most of them makes room."""
+        with running([scripted("x")], max_connections=8) as gateway:
+            clients = [open_post(gateway) for _ in range(8)]
+            for path in ("/health", "/metrics"):
+                assert httpx.get(gateway.url + path, timeout=LONG).status_code == 200
+            assert httpx.post(gateway.url + CHAT, json=ASK, timeout=LONG).status_code == 200
+            assert clients[0].recv(1) == b""
+            for client in clients:
+                client.close()
+
     def test_more_framing_than_body(self) -> None:
         with running([scripted("x")]) as gateway, connected(gateway) as client:
             head = f"POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -140,6 +155,15 @@ class TestBodies:
                     assert data.count(b"HTTP/1.1 200 OK") == 3
                     assert data.count(b'"content":"x"') == 2
 
+    def test_they_are_counted(self) -> None:
+        with running([scripted("x")]) as gateway:
+            for _ in range(3):
+                with connected(gateway) as client:
+                    client.sendall(b"what is this\r\n\r\n")
+                    assert answer(client) == (400, "this is not an HTTP request")
+            text = httpx.get(gateway.url + "/metrics", timeout=LONG).text
+            assert 'untemplate_refused_connections_total{status="400"} 3.0' in text
+
     def test_no_host(self) -> None:
         with running([scripted("x")]) as gateway:
             with connected(gateway) as client:
@@ -176,14 +200,22 @@ class TestPlaces:
             for client in idle:
                 client.close()
 
-    def test_requests_are_never_dropped_to_make_room(self) -> None:
-        with running([scripted("x")], max_connections=2) as gateway:
-            busy = [open_post(gateway) for _ in range(2)]
-            assert soon(lambda: len(gateway.server.server_state.connections) == 2)
+    def test_requests_that_have_arrived_are_never_dropped_to_make_room(self) -> None:
+        model = scripted("x")
+        go_on = asyncio.Event()
+
+        class Waits(type(model.engine)):  # type: ignore[misc]
+            async def generate(self, job: Any) -> Any:
+                await go_on.wait()
+                yield EngineChunk("x", finish_reason="stop")
+
+        with running([replace(model, engine=Waits("x"))], max_connections=2) as gateway, ThreadPoolExecutor() as pool:
+            busy = [pool.submit(httpx.post, gateway.url + CHAT, json=ASK, timeout=LONG) for _ in range(2)]
+            assert soon(lambda: gateway.app._running == 2)
             with connected(gateway) as client:
                 assert answer(client) == (503, "the server has too many connections; try again")
-            for client in busy:
-                client.close()
+            gateway.loop.call_soon_threadsafe(go_on.set)
+            assert [one.result().status_code for one in busy] == [200, 200]
 
 
 @pytest.fixture(scope="module")

@@ -104,6 +104,10 @@ class Gateway:
         ]
         self._router = Router(routes, redirect_slashes=False, lifespan=self._lifespan)
 
+    def refused(self, status: int) -> None:
+        """Count a connection that the server refused before it was a request."""
+        self.metrics.refused.labels(str(status)).inc()
+
     def apply(self, settings: Settings) -> list[str]:
         """Apply settings that were read again: keys, hosts, limits. Running requests keep those that they began with.
 
@@ -191,7 +195,7 @@ class Gateway:
             else:
                 key = None
             # A body that is still arriving does not count as a running request.
-            body = await self._bodies.read_json(scope, receive) if endpoint.reads_body else {}
+            body = await self._bodies.read_json(scope, receive, record.context.owner) if endpoint.reads_body else {}
             notes = Notes(refuse_unknown=self.settings.unknown_fields == "refuse")
             exchange = Exchange(self, scope, receive, send, record, body, notes)
             await (self._limited(endpoint, exchange) if endpoint.limited else endpoint.handle(exchange))

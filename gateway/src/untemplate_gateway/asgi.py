@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, MutableMapping
 from typing import Any, Final
 
@@ -75,11 +76,14 @@ class BodyReader:
     def __init__(self, limit: int, timeout: float) -> None:
         self.limit = limit
         self.timeout = timeout
-        self._arriving = 0
-        """Bytes of bodies that have not arrived whole."""
+        self._arriving: Counter[str] = Counter()
+        """Bytes of bodies that have not arrived whole, by owner."""
 
-    async def read(self, scope: Scope, receive: Receive) -> bytes:
+    async def read(self, scope: Scope, receive: Receive, owner: str = "") -> bytes:
         """Return the body of a request.
+
+        Args:
+            owner: the API key or address that sends it. One may hold half of the bytes that all may hold.
 
         Raises:
             ApiError: 413, it is too long; 408, it did not arrive in time; 499, the client left; 503, too many large
@@ -98,13 +102,14 @@ class BodyReader:
                         raise ApiError(499, "the client closed the connection")
                     chunk = message.get("body", b"")
                     size += len(chunk)
-                    self._arriving += len(chunk)
+                    self._arriving[owner] += len(chunk)
                     if size > self.limit:
                         raise self._too_long()
                     chunks.append(chunk)
                     if not message.get("more_body"):
                         return b"".join(chunks)
-                    if self._arriving > _BODIES * self.limit:
+                    most = _BODIES * self.limit
+                    if self._arriving[owner] > most // 2 or self._arriving.total() > most:
                         raise _busy()
                     when = deadline.when()
                     if when is not None:
@@ -113,15 +118,17 @@ class BodyReader:
             problem = f"the body did not arrive within {self.timeout:g} seconds"
             raise ApiError(408, problem, code="request_timeout") from None
         finally:
-            self._arriving -= size
+            self._arriving[owner] -= size
+            if not self._arriving[owner]:
+                del self._arriving[owner]
 
-    async def read_json(self, scope: Scope, receive: Receive) -> dict[str, Any]:
+    async def read_json(self, scope: Scope, receive: Receive, owner: str = "") -> dict[str, Any]:
         """Return the body of a request as a JSON object.
 
         Raises:
             ApiError: it is not a JSON object, or nested too deeply; or as `read`.
         """
-        data = await self.read(scope, receive)
+        data = await self.read(scope, receive, owner)
         if len(data) > _LARGE:
             return await in_thread(_json_object, data)
         return _json_object(data)

@@ -11,7 +11,8 @@ A connection is in one of four phases, each with a limit in bytes and a deadline
 With TLS there is a phase before them, the handshake, for which asyncio allows a minute.
 
 Connections are counted apart from requests. At ``max_connections``, the connection that has waited longest for a
-request is closed to make room for a new one.
+request is closed to make room for a new one; if none waits, the oldest one whose body has not arrived, of the address
+that has most of these. So a crowd of slow clients cannot shut others out.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import asyncio
 import contextlib
 import json
 import ssl
+from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import httptools
@@ -49,7 +52,9 @@ def server_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
         app: the ASGI application.
         more: further arguments of ``uvicorn.Config``.
     """
-    protocol = type("BoundedHttpProtocol", (_BoundedHttpProtocol,), {"waiting": {}})  # its connections share one count
+    # Its connections share one count.
+    shared: dict[str, Any] = {"waiting": {}, "arriving": {}, "refused": getattr(app, "refused", None)}
+    protocol = type("BoundedHttpProtocol", (_BoundedHttpProtocol,), shared)
     apply_limits(protocol, settings)
     return uvicorn.Config(
         app,
@@ -96,6 +101,10 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
     max_connections: int
     waiting: dict[_BoundedHttpProtocol, None]
     """Connections without a request, the one that has waited longest first."""
+    arriving: dict[_BoundedHttpProtocol, None]
+    """Connections whose request has a body that is still arriving, the oldest first."""
+    refused: Callable[[int], None] | None
+    """Called with the status of each error that no application answers."""
 
     _timer: asyncio.TimerHandle | None = None
     """The deadline of the head, or the end of the time in which bytes are dropped."""
@@ -127,20 +136,28 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self._set_timer(self.head_timeout)
 
     def _make_room(self) -> bool:
-        """Close the connection that has waited longest for a request. Return True if there was one."""
+        """Close the connection that has waited longest for a request or its body. Return True if there was one."""
         oldest = next(iter(self.waiting), None)
+        if oldest is None and self.arriving:
+            [(address, _)] = Counter(one._address() for one in self.arriving).most_common(1)
+            oldest = next(one for one in self.arriving if one._address() == address)
         if oldest is not None:
             oldest._drop()
         return oldest is not None
 
+    def _address(self) -> str:
+        return self.client[0] if self.client else ""
+
     def connection_lost(self, exc: Exception | None) -> None:
         self.waiting.pop(self, None)
+        self.arriving.pop(self, None)
         self._clear_timer()
         self._clear_stalled()
         super().connection_lost(exc)
 
     def _drop(self) -> None:
         self.waiting.pop(self, None)
+        self.arriving.pop(self, None)
         self.connections.discard(self)
         self.transport.abort()
 
@@ -228,6 +245,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self._head = self._body = self._framing = 0
         self._clear_timer()
         self.waiting.pop(self, None)
+        self.arriving[self] = None
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -240,6 +258,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             return
         self._in_head = True
         self._head = 0
+        self.arriving.pop(self, None)
         super().on_message_complete()
         if self.cycle.response_complete:  # the unread body has ended: the connection can be used again
             self._clear_timer()
@@ -301,7 +320,10 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         if self._refused or self.transport.is_closing():
             return
         self._refused = True
+        if self.refused is not None:
+            self.refused(status)
         self._head = 0
+        self.arriving.pop(self, None)
         self._unset_keepalive_if_required()
         self.waiting.pop(self, None)
         if self.cycle is not None and not self.cycle.response_complete:

@@ -23,6 +23,11 @@ class DeferredGateway:
         self.settings = settings
         self.gateway: Gateway | None = None
 
+    def refused(self, status: int) -> None:
+        """Count a connection that the server refused before it was a request."""
+        if self.gateway is not None:
+            self.gateway.refused(status)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._live(receive, send)

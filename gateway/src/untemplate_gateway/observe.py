@@ -23,7 +23,7 @@ from .errors import ApiError
 from .generation import Ended, Usage
 from .manager.model import Model
 from .notes import Notes
-from .request_context import RequestContext
+from .request_context import RequestContext, current
 
 if TYPE_CHECKING:
     from .settings import Settings
@@ -153,6 +153,10 @@ class Metrics:
         self.key_tokens = Counter(
             "untemplate_key_tokens", "Tokens, by API key: prompt, completion", ["key", "kind"], registry=registry
         )
+        self.refused = Counter(
+            "untemplate_refused_connections", "What was no valid HTTP request, or not in time, by status", ["status"],
+            registry=registry,
+        )  # fmt: skip
         self.tokens = Counter(
             "untemplate_tokens", "Tokens: prompt, cached (of the prompt), completion, reasoning (of the completion)",
             ["model", "kind"], registry=registry,
@@ -345,11 +349,20 @@ class RawLog:
         self._file.close()
 
 
+def _with_request(record: logging.LogRecord) -> bool:
+    """Add the id of the request during which something is logged."""
+    context = current.get()
+    if context is not None and not hasattr(record, "fields"):
+        record.fields = {"request": context.headers.get("x-request-id")}
+    return True
+
+
 def log_to_stderr(settings: Settings) -> None:
     """Send everything that the gateway and its server log to one handler on stderr."""
     text = TextFormatter("%(asctime)s %(levelname)-7s %(message)s", "%H:%M:%S")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if settings.log_format == "json" else text)
+    handler.addFilter(_with_request)
     for name, level in (("untemplate", settings.log_level.upper()), ("uvicorn", "WARNING")):
         log = logging.getLogger(name)
         log.handlers = [handler]
