@@ -119,10 +119,13 @@ def _names() -> list[str]:
 def _rendered() -> Iterator[dict[str, Any]]:
     for name in _names():
         parser = OutputParser.named(name)
-        family = Family(name, parser, {kind: _message(*parts) for kind, parts in MESSAGES.items()})
+        ids = parser.format.ids
+        family = Family(name, parser, {kind: _message(*parts, ids) for kind, parts in MESSAGES.items()})
         nested = family.output("call")
         if nested is not None:
-            family.add("own-call-in-an-argument", _message("", "", (("write_file", {"path": "c", "text": nested}),)))
+            family.add(
+                "own-call-in-an-argument", _message("", "", (("write_file", {"path": "c", "text": nested}),), ids)
+            )
         for kind, (reasoning, content, _) in MESSAGES.items():
             output = None if kind in DERIVED else family.output(kind)
             if output is None:
@@ -139,13 +142,20 @@ def _rendered() -> Iterator[dict[str, Any]]:
         yield from vectors_of(family)
 
 
-def _message(reasoning: str, content: str, calls: Any) -> dict[str, Any]:
+def _id(ids: str, name: str, index: int) -> str:
+    """Return the id of a call, as a format makes it."""
+    if "{" in ids:
+        return ids.format(name=name, index=index)
+    return f"c{index:08d}" if ids == "alphanumeric9" else f"call_{index:024d}"
+
+
+def _message(reasoning: str, content: str, calls: Any, ids: str) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": content}
     if reasoning:
         message["reasoning"] = reasoning
     if calls:
         message["tool_calls"] = [
-            {"id": f"functions.{n}:{i}", "type": "function", "function": {"name": n, "arguments": json.dumps(a)}}
+            {"id": _id(ids, n, i), "type": "function", "function": {"name": n, "arguments": json.dumps(a)}}
             for i, (n, a) in enumerate(calls)
         ]
     return message
