@@ -472,10 +472,20 @@ def test_an_error_in_colour(run: Run, monkeypatch: pytest.MonkeyPatch):
     assert message == f"untemplate: \x1b[31merror:\x1b[0m no.txt: {os.strerror(errno.ENOENT)}"
 
 
+COMMANDS = (
+    "parse, batch, stats, drift, conform, guess, inspect, explain, export, formats, check, serve, pull, list, show, rm"
+)
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ([], "untemplate: error: the following arguments are required: COMMAND"),
+        (["pars"], "untemplate: error: unknown command 'pars'; did you mean 'parse'? commands: " + COMMANDS),
+        (["frobnicate"], "untemplate: error: unknown command 'frobnicate'; commands: " + COMMANDS),
+        (
+            ["parse", "--fromat", "hermes"],
+            "untemplate: error: unrecognized arguments: --fromat; did you mean '--format' or '--prompt'?",
+        ),
         (["parse"], "untemplate: error: parse needs one of: --format, --template, --model, --enforce-parser"),
         (
             ["parse", "--format", "hermes", "--split", "0"],
@@ -489,13 +499,22 @@ def test_an_error_in_colour(run: Run, monkeypatch: pytest.MonkeyPatch):
             ["parse", "--format", "hermes", "--stream", "--explain"],
             "untemplate parse: error: argument --explain: not allowed with argument --stream",
         ),
-        (["parse", "--form", "hermes"], "untemplate: error: unrecognized arguments: --form"),
+        (
+            ["parse", "--form", "hermes"],
+            "untemplate: error: unrecognized arguments: --form; did you mean '--format'?",
+        ),
     ],
 )
-def test_arguments_that_are_none(run: Run, arguments: list[str], problem: str):
+def test_arguments_that_are_wrong(run: Run, arguments: list[str], problem: str):
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err.splitlines()[-1] == problem
+
+
+def test_without_arguments_it_prints_its_help(run: Run):
+    code, out, err = run()
+    assert (code, err) == (0, "")
+    assert out.startswith("usage: untemplate [-h] [--version] COMMAND ...\n")
 
 
 # -- formats ------------------------------------------------------------------------------------------------------
@@ -794,3 +813,20 @@ def test_a_marker_of_another_format_has_a_hint(tmp_path: Path, capsys: pytest.Ca
     shown = capsys.readouterr().out
     assert "content holds '[TOOL_CALLS]', which begins calls in mistral" in shown
     assert "    hint: `untemplate guess FILE` ranks the formats for an output\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("untemplate pars", ["parse"]),
+        ("untemplate parse --form", ["--format"]),
+        ("untemplate check --base", ["--base-url"]),
+    ],
+)
+def test_completion(line: str, words: list[str], tmp_path: Path):
+    pytest.importorskip("argcomplete")
+    answer = tmp_path / "answer"
+    asked = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n"}
+    command = [sys.executable, "-m", "untemplate"]
+    subprocess.run(command, env=os.environ | asked | {"_ARGCOMPLETE_STDOUT_FILENAME": str(answer)}, check=True)
+    assert [word.strip() for word in answer.read_text().splitlines()] == words

@@ -157,6 +157,7 @@ def test_the_reader_of_the_corpus_in_javascript_runs(tmp_path: Path):
 # -- commands -----------------------------------------------------------------------------------------------------
 
 NOT_RUN = {
+    r"eval \"|register-python-argcomplete": "needs the extra completion, and an interactive shell",
     r"make (?:run|test)$": "test_demo.py runs what they run; the first serves, the second is this suite",
     r"make docs$": "the tests of this file compare its pages",
     r"make (?:test-canitoolcall|bench-peers-install)$": "fetches packages",

@@ -36,7 +36,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         SystemExit: ``--help``, ``--version``, or arguments that argparse refuses.
     """
     argv = sys.argv[1:] if argv is None else list(argv)
-    arguments = parser_for(argv).parse_args(argv)
+    if "_ARGCOMPLETE" in os.environ:
+        _complete()
+    parser = parser_for(argv)
+    if not argv:
+        parser.print_help()
+        return OK
+    arguments = parser.parse_args(argv)
     if sys.stdout is None:
         return _failed("cannot write: stdout is closed", BROKEN)
     try:
@@ -55,6 +61,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         _discard_stdout()
         return _failed(f"cannot write: {error.strerror or error}", BROKEN)
     return code or OK
+
+
+def _complete() -> None:
+    """Answer a shell that asks how a command line goes on (`register-python-argcomplete untemplate`)."""
+    import argcomplete
+
+    words = os.environ.get("COMP_LINE", "").split()
+    argcomplete.autocomplete(parser_for(["check"] if words[1:2] == ["check"] else []))
 
 
 def _failed(message: str, code: int) -> int:

@@ -7,12 +7,14 @@ command to run.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from .. import __version__
+from ..errors import close_names, did_you_mean
 from ..installed import install_command
 from . import which_format
 from .common import UsageError, positive
@@ -214,12 +216,22 @@ class Command(Protocol):
     ) -> argparse.ArgumentParser: ...
 
 
+class _Parser(argparse.ArgumentParser):
+    """Suggests commands and options that are spelled like the one that does not exist."""
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            options = re.findall(r"--[a-z][a-z-]*", found.usage()) if unknown[0].startswith("--") else ()
+            hint = did_you_mean(close_names(unknown[0], dict.fromkeys(options)))
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return found
+
+
 def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
     """Return the argument parser for a command line."""
     raw = argparse.RawDescriptionHelpFormatter
-    top = argparse.ArgumentParser(
-        prog="untemplate", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=raw, allow_abbrev=False
-    )
+    top = _Parser(prog="untemplate", description=_DESCRIPTION, epilog=_EPILOG, formatter_class=raw, allow_abbrev=False)
     top.add_argument("--version", action="version", version=f"untemplate {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
@@ -256,6 +268,11 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
 
         add_check(check)
     _add_others(command, argv)
+    for one in commands.choices.values():
+        one.set_defaults(usage=one.format_help)
+    if argv and argv[0] not in commands.choices and not argv[0].startswith("-"):
+        hint = did_you_mean(close_names(argv[0], commands.choices)) or ";"
+        top.error(f"unknown command {argv[0]!r}{hint} commands: {', '.join(commands.choices)}")
     return top
 
 
