@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -459,7 +461,26 @@ def test_a_model_in_a_folder(inspector: Inspector, tmp_path: Path):
 
 
 def test_the_format_is_guessed(inspector: Inspector):
-    assert inspector.answer("parse", {"text": "[TOOL_CALLS]f[ARGS]{}"})["format"] == "mistral"
+    found = inspector.answer("parse", {"text": "[TOOL_CALLS]f[ARGS]{}"})
+    assert (found["format"], found["guessed"]) == ("mistral", True)
+    assert "guessed" not in inspector.answer("parse", {"text": "", "format": "mistral"})
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        *((same, same) for same in ("❤️ ⚠️", "👨‍👩‍👧", "👍🏽‍🦱", "1️⃣", "🏳️‍🌈", "نامه\u200cای", "क्\u200dष")),
+        ("a\u200bb", "a�b"),
+        ("a\ufe0fb\u200dc", "a�b�c"),
+        ("\ufe0f\u202e", "��"),
+    ],
+)
+def test_invisible_characters_are_shown_where_they_hide_something(text: str, shown: str):
+    page = (ROOT / "src/untemplate/inspector/static/text.js").read_text("utf-8")
+    program = f"{page}\nprocess.stdout.write(JSON.stringify(untemplate.visible({json.dumps(text)})))"
+    done = subprocess.run(["node", "-e", program], capture_output=True, check=True, encoding="utf-8")
+    assert json.loads(done.stdout) == shown
 
 
 # -- Misuse -------------------------------------------------------------------------------------------------------
@@ -482,6 +503,9 @@ def test_the_format_is_guessed(inspector: Inspector):
          "Expected an expression, got 'end of statement block'"),
         ("parse", {"format": "hermes", "tokens": [[1, "x" * (MAX_TEXT + 1)]]},
          f"tokens: more than {MAX_TEXT} characters"),
+        ("parse", {}, "paste an output, or name a format"),
+        ("parse", {"text": "x", "format": "hermez"}, "format: 'hermez' is unknown; did you mean 'hermes'?"),
+        ("parse", {"text": "x", "format": "?"}, "format: '?' is unknown; the field offers all names"),
         ("template", {}, "paste a template, or name a model or a format"),
     ],
 )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from ..backends.call_log import no_warnings
-from ..errors import AnalysisError, InspectorError, TemplateError
+from ..errors import AnalysisError, InspectorError, TemplateError, UnknownFormatError, did_you_mean
 from ..format import Format
 from ..formats import entries, named
 from ..guess import guess
@@ -99,6 +99,9 @@ class Inspector:
             raise InspectorError(f"template: {error}") from None
         except (TypeError, AttributeError, LookupError, RecursionError):
             raise InspectorError("tools or policy do not have the shape that they have in Chat Completions") from None
+        except UnknownFormatError as error:
+            hint = did_you_mean(error.suggestions) or "; the field offers all names"
+            raise InspectorError(f"format: {error.name!r} is unknown{hint}") from None
         except ValueError as error:
             raise InspectorError(str(error)) from None
 
@@ -108,7 +111,8 @@ class Inspector:
 
     def _parse(self, body: Any) -> dict[str, Any]:
         case = _case(body)
-        return view(self._parser(case), case)
+        found = view(self._parser(case), case)
+        return found if case.format or case.model or case.template else {**found, "guessed": True}
 
     def _split(self, body: Any) -> dict[str, Any]:
         asked = msgspec.convert(body, _SplitRequest)
@@ -160,6 +164,8 @@ def _format(case: Case) -> Format:
         return Format.from_json(text)
     if text:
         return named(text)  # reads no files
+    if not case.text:
+        raise InspectorError("paste an output, or name a format")
     if len(case.text) > _GUESSED:
         raise InspectorError(f"format: name one; only outputs of at most {_GUESSED} characters are guessed")
     best = guess(case.text, case.tools)[0]

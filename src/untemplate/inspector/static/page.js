@@ -318,7 +318,7 @@ untemplate.COPIES = {
   }),
   'Issue text': (asked, view) => [
     '**Raw output**', '', fenced(view.text), '',
-    `**Parsed as** \`${view.format}\`, finish reason of the engine \`${asked.finish_reason}\``, '',
+    `**Parsed as** \`${view.format}\`${view.guessed ? ' (guessed)' : ''}, finish reason of the engine \`${asked.finish_reason}\``, '',
     ...(asked.prompt ? ['**End of the prompt**', '', fenced(asked.prompt.slice(-400)), ''] : []),
     ...(asked.tools ? ['**Tools**', '', fenced(JSON.stringify(asked.tools, null, 2)), ''] : []),
     '**Message**', '', fenced(JSON.stringify({ ...view.message, finish_reason: view.finish_reason }, null, 2)), '',

@@ -22,15 +22,30 @@ untemplate.pause = () => new Promise(resolve => setTimeout(resolve))
 
 untemplate.byId = id => document.getElementById(id)
 
+// Scripts whose letters a joiner joins or keeps apart.
+const JOINED = /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}]/u
+const PICTURE = /\p{Extended_Pictographic}/u
+
+// True if the invisible character at a place is a part of the picture or the word around it.
+function belongs (text, at) {
+  const before = /[^\ufe0f]\ufe0f?$/u.exec(text.slice(Math.max(at - 4, 0), at).replace(/[\u{1f3fb}-\u{1f3ff}]$/u, ''))
+  const first = before ? before[0].replace('\ufe0f', '') : ''
+  const code = text.charCodeAt(at)
+  if (code === 0xfe0e || code === 0xfe0f) return PICTURE.test(first) || /[0-9#*]/.test(first)
+  const next = at + 1 < text.length ? String.fromCodePoint(text.codePointAt(at + 1)) : ''
+  if (code === 0x200d && PICTURE.test(first) && PICTURE.test(next)) return true
+  return (code === 0x200c || code === 0x200d) && JOINED.test(first) && JOINED.test(next)
+}
+
 // Returns one visible character for each code unit that has no picture of its own, or that could hide or turn others.
 untemplate.visible = function (text) {
-  return text.replace(/[\u0000-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, c => {
+  return text.replace(/[\u0000-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, (c, at) => {
     const code = c.charCodeAt(0)
     if (code === 9) return '→'
     if (code < 32) return String.fromCharCode(0x2400 + code)
     if (code === 127) return '␡'
     if (code === 0xa0) return ' '
-    return '�'
+    return belongs(text, at) ? c : '�'
   })
 }
 
