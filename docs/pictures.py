@@ -7,6 +7,7 @@ so that it is readable on any page, and follows the light or dark colours of the
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
@@ -93,6 +94,10 @@ class Drawing:
         for i, line in enumerate(held):
             self.text(x + width / 2, top + 18 * i, line, "small faint" if i else "strong", "middle")
         self._reach(y + height + 2)
+
+    def bar(self, x: float, y: float, width: float, fill: str) -> None:
+        self._parts.append(f'<rect x="{x:g}" y="{y:g}" width="{width:.1f}" height="20" class="{fill} edge"/>')
+        self._reach(y + 22)
 
     def arrow(self, *points: tuple[float, float]) -> None:
         """Draw an arrow through points, its head at the last one."""
@@ -441,6 +446,31 @@ def tokens() -> str:
     return drawing.svg()
 
 
+# -- The public suite ---------------------------------------------------------------------------------------------
+
+_ROW: Final = re.compile(r"^\| ([^|]+?) \| (\d+) \| (\d+) \| (\d+) \| \d+ \|$", re.MULTILINE)
+
+
+def suite() -> str:
+    """Return the figures of the public suite, as ``why.md`` has them."""
+    rows = _ROW.findall((PICTURES.parent / "why.md").read_text("utf-8"))
+    total = max(int(supported) for _, supported, _, _ in rows)
+    drawing = Drawing(
+        f"Outputs of the public suite that each parser reads, of {total}",
+        "; ".join(f"{name}: {right} right, {nearly} but for white space" for name, _, right, nearly in rows),
+    )
+    drawing.text(24, 32, f"canitoolcall 0.1.1: right, of {total} outputs; paler: right but for white space", "strong")
+    scale = 520 / total
+    for i, (name, supported, right, nearly) in enumerate(rows):
+        y = 64.0 + i * 30
+        drawing.text(316, y, name.replace("`", ""), "small", "end")
+        drawing.bar(328, y - 14, int(right) * scale, "content")
+        drawing.bar(328 + int(right) * scale, y - 14, int(nearly) * scale, "box")
+        less = "" if int(supported) == total else f" (supports {supported})"
+        drawing.text(336 + (int(right) + int(nearly)) * scale, y, f"{right}{less}", "small")
+    return drawing.svg()
+
+
 DRAWN: Final[dict[str, Callable[[], str]]] = {
     "regions": regions,
     "stream": stream,
@@ -450,6 +480,7 @@ DRAWN: Final[dict[str, Callable[[], str]]] = {
     "glossary": glossary,
     "templates": templates,
     "tokens": tokens,
+    "suite": suite,
 }
 """Name of a file in ``pictures/`` → its drawing."""
 
