@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
+import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from untemplate import OutputParser
+from untemplate.backends.recognition import markers_in
 from untemplate.cli import main
-from untemplate.guess import guess
+from untemplate.formats import half, named
+from untemplate.formats.registry import markers
+from untemplate.guess import Sample, guess, guess_many, meaning
+
+from .public import CASES, NO_CASES
 
 TOOLS = [
     {
@@ -101,3 +109,138 @@ def test_the_command_with_text_that_tells_nothing(tmp_path: Path, capsys: pytest
 def test_a_file_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["guess", "/nowhere"]) == 2
     assert capsys.readouterr().err == "untemplate: error: FILE /nowhere: No such file or directory\n"
+
+
+# -- Many outputs -------------------------------------------------------------------------------------------------
+
+THINKING = "<think>\nHm.\n</think>\n\n"
+HERMES = '<tool_call>\n{"name": "f", "arguments": {"x": %d}}\n</tool_call>'
+
+
+def _rows(tmp_path: Path, outputs: list[str]) -> Path:
+    file = tmp_path / "outputs.jsonl"
+    file.write_text("".join(json.dumps({"id": i, "output": text}) + "\n" for i, text in enumerate(outputs)), "utf-8")
+    return file
+
+
+def test_one_format_reads_what_single_outputs_leave_open() -> None:
+    outputs = ["Hello.", THINKING + "Hi.", HERMES % 1, "Fine."]
+    ranked = guess_many([Sample(text) for text in outputs])
+    assert ranked[0].format == "hermes+qwen3"
+    assert [meaning(parsed) for parsed in ranked[0].readings] == [
+        ("", "Hello.", ()),
+        ("Hm.", "Hi.", ()),
+        ("", "", (("f", '{"x": 1}'),)),
+        ("", "Fine.", ()),
+    ]
+
+
+def test_markers_in_reasoning_count_as_left_over() -> None:
+    """A format that takes the whole output for reasoning leaves nothing in content."""
+    raw = OutputParser.named("kimi_k2").render({"role": "assistant", "tool_calls": [CALL]})
+    by_name = {one.name: one for one in guess(raw, TOOLS)}
+    assert by_name["kimi_k2"].left_over == 0
+    assert by_name["deepseek_r1"].left_over > 0
+
+
+def test_many_outputs_are_all_read() -> None:
+    """Of many outputs, the formats that read a few of them best read all."""
+    outputs = [HERMES % i for i in range(200)]
+    outputs[170] = "<tool_call>\n<function=f>\n<parameter=x>\n1\n</parameter>\n</function>\n</tool_call>"
+    best = guess_many([Sample(text) for text in outputs])[0]
+    assert (best.format, best.calls, len(best.readings)) == ("hermes", 199, 200)
+
+
+def test_the_command_with_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = _rows(tmp_path, ["Hello.", THINKING + "Hi.", HERMES % 1])
+    assert main(["guess", str(file)]) == 0
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    heads = ["FORMAT", "CALLS", "PROBLEMS", "MARKERS LEFT", "REASONING", "DIFFERS IN ROW", "SAME READING"]
+    assert lines[0].split() == " ".join(heads).split()
+    assert lines[1].split()[:6] == ["hermes+qwen3", "1", "0", "0", "1", "-"]
+    second = lines[2].split()[0]
+    at = lines.index(next(line for line in lines if line.startswith("row ")))
+    assert lines[at].endswith(f"as hermes+qwen3 and {second} read it:")
+    assert lines[at + 1].startswith("  hermes+qwen3: ")
+    assert lines[at + 2].startswith(f"  {second}: ")
+    assert (lines[-1], err) == ("--format hermes+qwen3", "")
+    assert main(["guess", str(file), "--json"]) == 0
+    first, second_group = json.loads(capsys.readouterr().out)[:2]
+    assert (first["format"], first["differs_in_row"]) == ("hermes+qwen3", None)
+    assert isinstance(second_group["same_reading"], list)
+
+
+def test_the_command_says_how_many_rows_it_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = _rows(tmp_path, [HERMES % i for i in range(3)])
+    assert main(["guess", str(file), "--rows", "2"]) == 0
+    assert capsys.readouterr().err == "untemplate: read the first 2 rows (--rows)\n"
+
+
+def test_rows_that_tell_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = _rows(tmp_path, ["Hello.", "Bye."])
+    assert main(["guess", str(file)]) == 0
+    assert capsys.readouterr().err == (
+        "untemplate: no output of 2 has a marker or call of a format; every format reads them as content\n"
+    )
+    file = _rows(tmp_path, [])
+    assert main(["guess", str(file)]) == 2
+    assert capsys.readouterr().err == f"untemplate: error: {file}: no row has an output in column 'output'\n"
+
+
+def test_rows_have_tools_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["guess", str(_rows(tmp_path, ["x"])), "--tools", "tools.json"]) == 2
+    assert capsys.readouterr().err == ("untemplate: error: --tools is for one output; rows have a column of tools\n")
+
+
+_FILE = 20
+_FEWEST = 8
+
+
+@pytest.mark.skipif(not CASES.is_dir(), reason=NO_CASES)
+def test_the_format_of_twenty_outputs_comes_first() -> None:
+    """In 98 % of files with outputs of one format, the best guess is that format or reads every output alike."""
+    logging.getLogger("untemplate").setLevel(logging.CRITICAL)
+    random_source = random.Random(7)
+    right, wrong = 0, []
+    for (tools, reasoning), samples in sorted(_by_format().items(), key=str):
+        mine = named(tools, reasoning=reasoning) if reasoning else half("tool", tools)
+        samples = [one for one in samples if not _is_foreign(mine, one)]
+        if len(samples) < _FEWEST:
+            continue
+        chosen = random_source.sample(samples, min(_FILE, len(samples)))
+        best = guess_many(chosen)[0]
+        found = named(best.format)
+        same = mine.tools == found.tools and (reasoning is None or mine.reasoning in (None, found.reasoning))
+        if same or _meanings(mine, chosen) == [meaning(parsed) for parsed in best.readings]:
+            right += 1
+        else:
+            wrong.append((tools, reasoning, best.format))
+    assert right + len(wrong) > 20
+    assert right / (right + len(wrong)) >= 0.98, wrong
+
+
+def _is_foreign(fmt: Any, sample: Sample) -> bool:
+    """True if the format leaves markup of calls in content: the case is about text that is not of the format."""
+    content = OutputParser.from_format(fmt).parse(sample.text, tools=sample.tools, prompt=sample.prompt).content or ""
+    return any("reasoning" not in markers()[marker] for marker, _ in markers_in(content))
+
+
+def _meanings(fmt: Any, samples: list[Sample]) -> list[Any]:
+    parser = OutputParser.from_format(fmt)
+    return [meaning(parser.parse(one.text, tools=one.tools, prompt=one.prompt)) for one in samples]
+
+
+def _by_format() -> dict[tuple[str, str | None], list[Sample]]:
+    """Return the public outputs by the formats of their calls and reasoning."""
+    groups: dict[tuple[str, str | None], dict[str, Sample]] = {}
+    all_tools = json.loads((CASES / "by_format_tools.json").read_text("utf-8"))
+    for name in ("by_format", "by_format_3", "by_format_4"):
+        for line in (CASES / f"{name}.jsonl").read_text("utf-8").splitlines():
+            case = json.loads(line)
+            if case.get("tool_parser") in (None, "passthrough"):  # of a reasoning parser, with calls of any format
+                continue
+            tools = case.get("tools", all_tools)
+            sample = Sample(case["output"], tools, case.get("prompt"))
+            groups.setdefault((case["tool_parser"], case.get("reasoning_parser")), {})[sample.text] = sample
+    return {key: list(group.values()) for key, group in groups.items()}

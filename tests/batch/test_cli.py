@@ -106,7 +106,8 @@ def test_the_longest_charts_are_cut():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "batch needs one of: --format, --template, --model, --enforce-parser"),
+        (["--ids-column", "ids"], "--ids-column needs one of: --format, --template, --model, --enforce-parser"),
+        (["--reasoning", "qwen3"], "batch needs one of: --format, --template, --model, --enforce-parser"),
         (["--format", "herms"], "unknown format 'herms'; did you mean 'hermes'?"),
         (["--format", "hermes", "--ids-column", "ids"], "tokenizer: token ids need one"),
         (["--format", "hermes", "--keep", "row"], "keep: 'row' is a column of the results"),
@@ -184,3 +185,35 @@ def test_drift(jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.Capture
     ]  # fmt: skip
     assert cli.main(["drift", path, "--tokenizer", str(tmp_path), "--strict", "--json"]) == 3
     assert cli.main(["drift", path, "--tokenizer", str(tmp_path / "none")]) == 2
+
+
+def test_a_format_that_is_not_named_is_guessed(given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    arguments = ["batch", given, "--processes", "1"]
+    said = "untemplate: --format hermes, guessed from the first 3 rows (untemplate guess shows others)\n"
+    assert (cli.main([*arguments, "-o", str(tmp_path / "out.jsonl")]), capsys.readouterr()) == (0, (FIGURES, said))
+    assert cli.main([*arguments, "-o", str(tmp_path / "quiet.jsonl"), "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_rows_that_tell_no_format(jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    given = jsonl([{"output": "Hello."}] * 3)
+    assert cli.main(["batch", given, "-o", str(tmp_path / "out.jsonl")]) == 2
+    assert capsys.readouterr().err == (
+        "untemplate: error: no output of the first 3 rows has a marker or call of a format: name it by --format, "
+        "--template or --model\n"
+    )
+
+
+def test_a_format_that_hardly_fits_is_reported(
+    jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    given, out = jsonl([{"output": "<think>\nHm.\n</think>\n\nHi."}] * 200), str(tmp_path / "out.jsonl")
+    assert cli.main(["batch", given, "-o", out, "--format", "hermes", "--processes", "1", "--quiet"]) == 0
+    doubts = (
+        "untemplate: reasoning in 0 of 200 rows\n"
+        "untemplate: calls in 0 of 200 rows\n"
+        "untemplate: foreign_marker in 200 of 200 rows; untemplate guess shows whether the format is right\n"
+    )
+    assert capsys.readouterr().err == doubts
+    assert cli.main(["stats", out]) == 0
+    assert capsys.readouterr().err == doubts

@@ -18,6 +18,7 @@ from ..backends.call_log import no_warnings
 from ..errors import IncompatibleFormatsError, UnknownFormatError, did_you_mean
 from ..format import Format
 from ..formats import named
+from ..guess import Sample
 from ..messages import Diagnostic, ParsedOutput, Span
 from ..output_parser import OutputParser
 from ..policy import Policy
@@ -195,13 +196,8 @@ class RowParser:
     def _record(self, values: JsonRow | MappingRow, row: int, file: str) -> Record:
         columns = self._columns
         parser = self._parser_of(values)
-        tools = self._tools_of(values)
-        prompt, prompt_ids = _prompt(values, columns.prompt)
-        finish_reason = _text(values, columns.finish_reason, "finish_reason", "stop")
+        context = self._context(values)
         record = Record(row=row, file=file, format="" if columns.format is None else parser.format.name)
-        context: dict[str, Any] = {
-            "tools": tools, "prompt": prompt, "prompt_token_ids": prompt_ids, "finish_reason": finish_reason
-        }  # fmt: skip
         if columns.ids is None:
             text = _text(values, columns.output, "output", None)
             with no_warnings():  # the record has the statuses, and a log line names no row
@@ -220,6 +216,23 @@ class RowParser:
         if self._settings.keep:
             record.kept = values.kept(self._settings.keep)
         return record
+
+    def _context(self, values: JsonRow | MappingRow) -> dict[str, Any]:
+        """Return what a row has of its request, as arguments of `OutputParser.parse`."""
+        tools = self._tools_of(values)
+        prompt, prompt_ids = _prompt(values, self._columns.prompt)
+        finish_reason = _text(values, self._columns.finish_reason, "finish_reason", "stop")
+        return {"tools": tools, "prompt": prompt, "prompt_token_ids": prompt_ids, "finish_reason": finish_reason}
+
+    def sample(self, values: Any, row: int) -> Sample | None:
+        """Return the output of a row as `guess_many` takes it; ``None`` if the row has none."""
+        try:
+            found = columns_of(values)
+            context = self._context(found)
+            text = _text(found, self._columns.output, "output", None)
+        except Refused:
+            return None
+        return Sample(text, context["tools"], context["prompt"], context["finish_reason"], row)
 
     def _parser_of(self, values: JsonRow | MappingRow) -> OutputParser:
         column = self._columns.format

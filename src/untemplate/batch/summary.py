@@ -12,6 +12,8 @@ from .rows import Record
 __all__ = ["Summary"]
 
 _MOST_NAMES: Final = 1_000
+_FEWEST_ROWS: Final = 100
+"""Fewer parsed rows than this say nothing about parts that never occur."""
 _OTHERS: Final = "(others)"
 """Models can write any name of a tool, so only so many are counted by name."""
 
@@ -35,6 +37,8 @@ class Summary(msgspec.Struct):
     finish_reasons: dict[str, int] = {}
     statuses: dict[str, int] = {}
     diagnostics: dict[str, int] = {}
+    flawed_rows: dict[str, int] = {}
+    """Rows with each diagnostic."""
     formats: dict[str, int] = {}
     tools: dict[str, int] = {}
     problems: dict[str, int] = {}
@@ -56,6 +60,8 @@ class Summary(msgspec.Struct):
             _count(self.statuses, status)
         for diagnostic in record.diagnostics:
             _count(self.diagnostics, diagnostic.code)
+        for code in {diagnostic.code for diagnostic in record.diagnostics}:
+            _count(self.flawed_rows, code)
         flawed = bool(record.diagnostics) or any(status != "ok" for status in record.statuses)
         self.flawed += flawed
         self.clean += not flawed
@@ -81,6 +87,20 @@ class Summary(msgspec.Struct):
     def failed(self) -> bool:
         """True if a row has an error, or a call is not ``ok``."""
         return self.errors > 0 or any(status != "ok" for status in self.statuses)
+
+    def doubts(self) -> list[str]:
+        """Return what speaks for a wrong format: a part that never occurs, a diagnostic of most rows."""
+        parsed = self.rows - self.errors
+        if parsed < _FEWEST_ROWS:
+            return []
+        parts = {"reasoning": self.reasoning, "content": self.content, "calls": self.calls}
+        found = [f"{part} in 0 of {parsed:,} rows" for part, count in parts.items() if not count]
+        for code, rows in self.flawed_rows.items():
+            if 2 * rows > parsed:
+                found.append(
+                    f"{code} in {rows:,} of {parsed:,} rows; untemplate guess shows whether the format is right"
+                )
+        return found
 
     def tables(self) -> dict[str, dict[str, int]]:
         """Return the figures by heading, the largest first; headings without figures are left out."""

@@ -45,7 +45,7 @@ examples:
   curl ... | untemplate parse --format qwen3_coder --stream
   untemplate parse --model ./my-model --explain output.txt
   untemplate batch outputs.jsonl -o messages.jsonl --format hermes
-  untemplate guess output.txt                         rank the formats for an output
+  untemplate guess outputs.jsonl                      rank the formats for outputs
   untemplate inspect                                  look at an output in the browser
 
 NO_COLOR switches colours off, FORCE_COLOR switches them on in a pipe.
@@ -94,10 +94,10 @@ examples:
 """
 
 _BATCH_DESCRIPTION: Final = """\
-Parse many raw outputs, one a row, on all cores. INPUT and OUTPUT are JSONL (plain, .gz, .zst) or Parquet files; .zst
-and Parquet need pyarrow. Every row becomes a record with its row number, in order: the message, finish reason,
-statuses of calls and diagnostics. A row that cannot be parsed becomes a record with an error. Results are written to
-OUTPUT.partial first, so that an interrupted run can be resumed.
+Parse many raw outputs, one a row, on all cores. Without a format it is guessed from the first 1,000 rows. INPUT and
+OUTPUT are JSONL (plain, .gz, .zst) or Parquet files; .zst and Parquet need pyarrow. Every row becomes a record with its
+row number, in order: the message, finish reason, statuses of calls and diagnostics. A row that cannot be parsed becomes
+a record with an error. Results are written to OUTPUT.partial first, so that an interrupted run can be resumed.
 """
 
 _BATCH_EPILOG: Final = """\
@@ -156,16 +156,20 @@ nothing from elsewhere. The gateway serves the same page at /inspect.
 """
 
 _GUESS_DESCRIPTION: Final = """\
-Parses an output with every format of the catalogue and ranks them: the best one leaves no marker in the content, reads
-the most calls and has the fewest problems (invalid calls and diagnostics). Formats that read the same message are
-ordered by the number of engines that know them.
+Parse an output with every format of the catalogue and rank them: the best one leaves no marker as text, reads the most
+calls and has the fewest problems (invalid calls, diagnostics, reasoning without a marker). Formats that read the same
+message are ordered by the number of engines that know them.
+
+FILE may have an output in each row (.jsonl, .jsonl.gz, .jsonl.zst, .parquet, .csv). The figures are then sums over all
+rows; formats that read every row alike share a line; the row in which another format first differs is shown; and the
+last line is the --format to use.
 
 columns:
   FORMAT        name for --format, with the reasoning that fits
   CALLS         tool calls that were read
   PROBLEMS      calls that are not ok, and diagnostics
-  MARKERS LEFT  markers that were left as text in content
-  REASONING     yes if a part was read as reasoning
+  MARKERS LEFT  markers that were left as text in content or reasoning
+  REASONING     yes if a part was read as reasoning; of rows, their number
   ENGINES       engines that have a parser for the format
 """
 
@@ -331,10 +335,17 @@ def _add_conform(conform: argparse.ArgumentParser) -> None:
 
 def _add_guess(guess: argparse.ArgumentParser) -> None:
     guess.set_defaults(run=_lazily("guess"))
-    guess.add_argument("file", nargs="?", default="-", metavar="FILE", help="raw output (default: -, stdin)")
+    guess.add_argument(
+        "file", nargs="?", default="-", metavar="FILE", help="raw output, or a file of rows (default: -, stdin)"
+    )
     _add_tools(guess)
+    for name in ("output", "tools", "prompt"):
+        guess.add_argument(f"--{name}-column", metavar="NAME", help=f"column of rows: {_COLUMNS[name]}")
+    guess.add_argument(
+        "--rows", type=positive, default=1_000, metavar="N", help="number of rows to read (default: 1000)"
+    )
     guess.add_argument("--all", action="store_true", help="print all formats instead of the best ten")
-    guess.add_argument("--json", action="store_true", help="print one line of JSON, with the message of each format")
+    guess.add_argument("--json", action="store_true", help="print one line of JSON, with the message of one output")
 
 
 def _add_inspect(inspect: argparse.ArgumentParser) -> None:

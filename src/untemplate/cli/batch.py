@@ -7,12 +7,12 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from ..terminal import visible
-from .common import UsageError, note, policy_of, print_json, print_text, reason, write_file
+from .common import UsageError, note, policy_of, print_json, print_text, quiet, reason, write_file
 
 if TYPE_CHECKING:
     import argparse
 
-    from ..batch import Progress, Settings, Summary
+    from ..batch import Columns, Progress, Settings, Summary
     from ..format import Format
     from ..policy import Policy
 
@@ -78,6 +78,8 @@ def _conclude(arguments: argparse.Namespace, summary: Summary, title: str) -> No
         print_json(summary.tables(), indent=None)
     else:
         print_text(described(summary))
+    for doubt in summary.doubts():
+        note(doubt)
 
 
 def described(summary: Summary) -> str:
@@ -98,28 +100,51 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 
     policy = policy_of(arguments.policy)
     given = {name: getattr(arguments, f"{name}_column") for name in Columns.__struct_fields__}
+    columns = Columns(**given)
     try:
         return settings_for(
-            _format_of(arguments, policy),
+            _format_of(arguments, policy, columns),
             policy=policy,
             tokenizer=arguments.tokenizer,
-            columns=Columns(**given),
+            columns=columns,
             keep=arguments.keep,
             spans=arguments.spans,
         )
-    except ValueError as error:
+    except OSError as error:
+        raise UsageError(f"{error.filename or arguments.input[0]}: {reason(error)}") from None
+    except (ValueError, ModuleNotFoundError) as error:
         raise UsageError(str(error)) from None
 
 
-def _format_of(arguments: argparse.Namespace, policy: Policy) -> Format | None:
+def _format_of(arguments: argparse.Namespace, policy: Policy, columns: Columns) -> Format | None:
     from .which_format import parser_of
 
-    named = any(getattr(arguments, name) for name in ("format", "template", "model", "enforce_parser"))
+    named = any(getattr(arguments, name) for name in ("format", "template", "model", "enforce_parser", "reasoning"))
     if arguments.format_column is not None:
         if named:
             raise UsageError("--format-column excludes --format, --template, --model and --enforce-parser")
         return None
-    return parser_of(arguments, policy).format
+    return parser_of(arguments, policy).format if named else _guessed(arguments, columns)
+
+
+def _guessed(arguments: argparse.Namespace, columns: Columns) -> Format:
+    """Return the format that reads the first rows best, and report it."""
+    from ..batch.guessing import format_of_rows
+    from ..formats import named
+
+    if columns.ids is not None:
+        raise UsageError("--ids-column needs one of: --format, --template, --model, --enforce-parser")
+    with quiet():
+        ranked, samples = format_of_rows(arguments.input, columns)
+    best = ranked[0]
+    if not best.is_evident:
+        raise UsageError(
+            f"no output of the first {len(samples):,} rows has a marker or call of a format: name it by --format, "
+            "--template or --model"
+        )
+    if not arguments.quiet:
+        note(f"--format {best.format}, guessed from the first {len(samples):,} rows (untemplate guess shows others)")
+    return named(best.format)
 
 
 class _Bar:
