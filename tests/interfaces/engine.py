@@ -362,6 +362,16 @@ def _() -> Any:
     return engine().adjust_initial_state_from_prompt([1, 2]), None
 
 
+@row(
+    f"{ENGINE}.adjust_initial_state_from_prompt",
+    "a prompt that ends in an open marker begins the stream in reasoning",
+    differs="An engine reads from the prompt whether reasoning is open",
+)
+def _() -> Any:
+    parser = engine()
+    return total([parser.parse_delta("a", [], REQUEST, [97, START], finished=False)]), ("a", "", [])
+
+
 @row(f"{ENGINE}.parse_delta", "the hook for the prompt is called once, before the first part")
 def _() -> Any:
     seen: list[Any] = []
@@ -864,6 +874,24 @@ def _() -> Any:
     return engine(strip_trailing_reasoning_whitespace=False)._strip_trailing_reasoning(delta) is delta, True
 
 
+@row(f"{DELTAS}._strip_trailing_reasoning", "called by itself, the method defers white space and puts it before more")
+def _() -> Any:
+    parser = engine()
+    first = parser._strip_trailing_reasoning(DeltaMessage(reasoning="a  "))
+    deferred = parser._deferred_reasoning
+    second = parser._strip_trailing_reasoning(DeltaMessage(reasoning="b"))
+    return (first, deferred, second), (DeltaMessage(reasoning="a"), "  ", DeltaMessage(reasoning="  b"))
+
+
+@row(f"{DELTAS}._strip_trailing_reasoning", "what is deferred is dropped once reasoning has ended")
+def _() -> Any:
+    parser = engine()
+    parser._strip_trailing_reasoning(DeltaMessage(reasoning="a  "))
+    parser._reasoning_ended = True
+    parser._strip_trailing_reasoning(DeltaMessage(content="b"))
+    return parser._deferred_reasoning, ""
+
+
 @row(f"{DELTAS}._strip_trailing_reasoning", "None stays None")
 def _() -> Any:
     return engine()._strip_trailing_reasoning(None), None
@@ -1112,6 +1140,116 @@ def _() -> Any:
     return engine()._build_extracted_result(), ExtractedToolCallInformation(False, [], None)
 
 
+def slots(*filled: tuple[str, str], **changes: Any) -> ParserEngine:
+    parser = engine(**changes)
+    for index, (name, text) in enumerate(filled):
+        parser._ensure_slot(index)
+        parser._tool_slots[index].name = name
+        parser._tool_slots[index].append_args(text)
+    return parser
+
+
+for what, filled, expected in (
+    ("a name and arguments", [("f", '{"a": 1}')], [("f", '{"a": 1}')]),
+    ("a name alone", [("f", "")], [("f", "{}")]),
+    ("white space around the name", [(" f ", '{"a": 1}')], [("f", '{"a": 1}')]),
+    ("an object that has the name", [("", '{"name": "f", "arguments": {"a": 1}}')], [("f", '{"a": 1}')]),
+    ("nothing", [("", "")], []),
+    ("two calls", [("f", "{}"), ("g", '{"b": 2}')], [("f", "{}"), ("g", '{"b": 2}')]),
+):
+    add(
+        f"{ENGINE}._build_extracted_result",
+        f"slots with {what} become {expected}",
+        lambda filled=filled, expected=expected: (
+            arguments_of(c.function for c in slots(*filled)._build_extracted_result().tool_calls),
+            expected,
+        ),
+    )
+
+
+for name, read in {
+    "whole": lambda text: engine().parse(text, REQUEST)[2],
+    "streamed": lambda text: [FunctionCall(*call) for call in total(feed(engine(), text))[2]],
+}.items():
+    add(
+        f"{ENGINE}._build_extracted_result",
+        f"without a converter, JSON arguments stay as they were written: {name}",
+        lambda read=read: (arguments_of(read(CALL.replace("1", '"1"'))), [("f", '{"a": "1"}')]),
+        differs="JSON arguments that no converter makes stay as they were written",
+    )
+
+
+@row(f"{ENGINE}._build_extracted_result", "calls come from the slots that _events_to_delta has filled")
+def _() -> Any:
+    parser = engine()
+    parser._reset()
+    delta = parser._events_to_delta([*parser._feed(f"a{CALL}", []), *parser._engine.finish()])
+    found = parser._build_extracted_result()
+    assert delta is not None
+    return (delta.content, arguments_of(c.function for c in found.tool_calls)), ("a", [("f", '{"a": 1}')])
+
+
+@row(f"{ENGINE}._single_pass_parse", "_single_pass_parse may be overridden as vLLM writes it")
+def _() -> Any:
+    class One(ParserEngine):
+        def _single_pass_parse(self, text: str, token_ids: Any, initial_state: Any = None) -> Any:
+            self._reset(initial_state=initial_state)
+            events = self._feed(text, token_ids)
+            events.extend(self._engine.finish())
+            delta = self._events_to_delta(events)
+            found = self._build_extracted_result()
+            return delta and delta.reasoning, delta and delta.content, found
+
+    found = One(TOKENIZER, TOOLS, parser_engine_config=hermes()).parse(f"<think>r</think>c{CALL}", REQUEST)
+    return (*found[:2], arguments_of(found[2])), ("r", "c", [("f", '{"a": 1}')])
+
+
+@row(f"{DELTAS}._handle_tool_end", "the end of a call that has no slot does nothing")
+def _() -> Any:
+    deltas: list[DeltaToolCall] = []
+    engine()._handle_tool_end(SemanticEvent(EventType.TOOL_CALL_END, "", 3), deltas)
+    return deltas, []
+
+
+@row(f"{DELTAS}._handle_tool_end", "the end of a call sends a name that has not been sent")
+def _() -> Any:
+    parser, deltas = slots(("f", "")), []
+    parser._handle_tool_end(SemanticEvent(EventType.TOOL_CALL_END, "", 0), deltas)
+    (call,) = ParserEngine._coalesce_tool_call_deltas(deltas)
+    return (call.type, call.function), ("function", DeltaFunctionCall("f", "{}"))
+
+
+@row(f"{DELTAS}._handle_arg_chunk", "the first arguments send the name")
+def _() -> Any:
+    parser, deltas = slots(("f", "")), []
+    parser._handle_arg_chunk(SemanticEvent(EventType.ARG_VALUE_CHUNK, "{", 0), deltas)
+    return (deltas[0].type, deltas[0].function.name), ("function", "f")
+
+
+@row(f"{DELTAS}._handle_arg_chunk", "further arguments are sent as they come")
+def _() -> Any:
+    parser, deltas = slots(("f", "")), []
+    for text in ('{"a"', ": 1"):
+        parser._handle_arg_chunk(SemanticEvent(EventType.ARG_VALUE_CHUNK, text, 0), deltas)
+    return deltas[-1].function, DeltaFunctionCall(arguments=": 1")
+
+
+for text, expected in (
+    ('{"name": "f"', "f"),
+    ('{"name" : "g", "arguments": {}}', "g"),
+    ('{"nam', None),
+    ('{"name": ""}', None),
+):
+    add(
+        f"{DELTAS}._try_extract_name",
+        f"the name in {text} is {expected}",
+        lambda text=text, expected=expected: (slots(("", text))._try_extract_name(0), expected),
+    )
+add(
+    f"{DELTAS}._NAME_RE", "_NAME_RE finds a name", lambda: (ParserEngine._NAME_RE.search('{"name": "f"}').group(1), "f")
+)
+
+
 @row(f"{ENGINE}._build_extracted_result", "content of several deltas is joined")
 def _() -> Any:
     found = engine()._build_extracted_result(DeltaMessage(content="a"), None, DeltaMessage(content="b"))
@@ -1139,6 +1277,12 @@ add(
     f"{ENGINE}.is_reasoning_end",
     "without ids reasoning is not over if outputs begin in it",
     lambda: (engine(initial_state=REASONING).is_reasoning_end([]), False),
+)
+add(
+    f"{ENGINE}.is_reasoning_end",
+    "without a marker for its end, reasoning is over if outputs do not begin in it",
+    lambda: (engine(**WITHOUT).is_reasoning_end([97]), True),
+    differs="A config without a marker for the end of reasoning has none to wait for",
 )
 add(
     f"{ENGINE}.is_reasoning_end_streaming",
@@ -1410,8 +1554,7 @@ def _() -> Any:
 
 @row(f"{DELTAS}._flush_arg_converter", "without a converter nothing is left to send")
 def _() -> Any:
-    feed(parser := engine(), CALL, finished=False)
-    return parser._arg_converter, None
+    return slots(("f", "{}"))._flush_arg_converter(0), None
 
 
 @row(f"{DELTAS}._flush_arg_converter", "a converter that raises at the end leaves the arguments as they were written")
@@ -1429,6 +1572,15 @@ def _() -> Any:
 def _() -> Any:
     deltas = feed(engine(), '<tool_call>{"name": "f"', ', "arg', finished=False)
     return [d and d.tool_calls and d.tool_calls[0].function.name for d in deltas], [None, "f"]
+
+
+@row(
+    f"{DELTAS}._flush_arg_converter",
+    "arguments whose converter raises are returned as they were written",
+    differs="If an `arg_converter` raises, the arguments are sent as they were written",
+)
+def _() -> Any:
+    return converting(fails)._flush_arg_converter(0), "raw"
 
 
 @row(f"{DELTAS}._try_extract_name", "a call whose name has come, and arguments begin, is sent")

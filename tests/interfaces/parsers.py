@@ -382,6 +382,19 @@ def _() -> Any:
     return parser.is_reasoning_end([1]), True
 
 
+@row(
+    f"{DELEGATING}.is_reasoning_end_streaming", "is_reasoning_end_streaming asks is_reasoning_end if that is overridden"
+)
+def _() -> Any:
+    class One(DelegatingParser):
+        def is_reasoning_end(self, input_ids: Any) -> bool:
+            return True
+
+    parser = One(TOKENIZER)
+    parser.reasoning_parser = vllm_api.ReasoningParserManager.get_reasoning_parser("qwen3")(TOKENIZER)
+    return parser.is_reasoning_end_streaming([97], [97]), True
+
+
 @row(f"{DELEGATING}.extract_content_ids", "extract_content_ids asks the reasoning half, and returns a list")
 def _() -> Any:
     parser = DelegatingParser(TOKENIZER)

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -43,6 +44,8 @@ class EngineDeltas(Parser):
     """Turns events into deltas, and keeps the state for that."""
 
     reads_prompts = True
+    _NAME_RE = re.compile(r'"name"\s*:\s*"([^"]*)"')
+    """Finds the name in arguments that no reader has read."""
 
     def __init__(
         self, tokenizer: Any, tools: Sequence[Any] | None, config: ParserEngineConfig, engine: StreamingParserEngine
@@ -82,6 +85,8 @@ class EngineDeltas(Parser):
         self._array = ArrayCalls() if self.parser_engine_config.tool_call_body_array else None
         self._held_calls: list[DeltaToolCall] = []
         """Deltas of the open call."""
+        self._made: list[DeltaToolCall] = []
+        """Deltas of calls that a subclass has made of events itself."""
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
@@ -124,6 +129,7 @@ class EngineDeltas(Parser):
             delta = self._strip_trailing_reasoning(self._events_to_delta(turn, finished=last))
             if delta is not None:
                 deltas.append(delta)
+        self._made.clear()
         if finished and self._reasoning_spaces:
             deltas.append(DeltaMessage(reasoning=self._deferred_reasoning))
             self._reasoning_spaces = []
@@ -164,6 +170,7 @@ class EngineDeltas(Parser):
             return None
         if len(calls) > 1:
             calls = self._coalesce_tool_call_deltas(calls)
+        self._made += calls
         return DeltaMessage(content=content or None, reasoning="".join(reasoning) or None, tool_calls=calls or None)
 
     def _handle_tool_event(self, event: SemanticEvent, deltas: list[DeltaToolCall]) -> None:
@@ -185,6 +192,17 @@ class EngineDeltas(Parser):
                 _drop_repeated(deltas, event.value)
         elif kind is EventType.TOOL_CALL_END:
             self._handle_tool_end(event, deltas)
+
+    def _end_slots(self) -> list[DeltaToolCall]:
+        """End the slots that a subclass has filled itself; return their deltas."""
+        deltas: list[DeltaToolCall] = []
+        for index, slot in enumerate(self._tool_slots):
+            if not slot.ended and (slot.name or slot.args):
+                text = slot.args
+                slot.clear_args()
+                self._handle_arg_chunk(SemanticEvent(EventType.ARG_VALUE_CHUNK, text, index), deltas)
+                self._end_call(index, deltas, closed=True)
+        return deltas
 
     def _finish(self, deltas: list[DeltaToolCall]) -> None:
         """End the output: cut the open call, and place or drop buffered white space."""
@@ -241,8 +259,7 @@ class EngineDeltas(Parser):
                 self._reasoning_spaces = []
             if len(body) < len(text):
                 self._reasoning_spaces.append(text[len(body) :])
-            if not (delta.reasoning or delta.content or delta.tool_calls):
-                delta = None
+            return delta if delta.reasoning or delta.content or delta.tool_calls else None
         if not self._in_reasoning:
             self._reasoning_spaces = []
         return delta
@@ -366,7 +383,8 @@ class EngineDeltas(Parser):
                 self._send_arguments(slot, self._compute_arg_delta(index, raw), deltas)
 
     def _handle_tool_end(self, event: SemanticEvent, deltas: list[DeltaToolCall]) -> None:
-        self._end_call(event.tool_index, deltas, closed=True)
+        if event.tool_index < len(self._tool_slots):
+            self._end_call(event.tool_index, deltas, closed=True)
 
     def _end_call(self, index: int, deltas: list[DeltaToolCall], *, closed: bool) -> None:
         """End a call; ``closed``: by its own end."""
@@ -416,8 +434,11 @@ class EngineDeltas(Parser):
 
     def _try_extract_name(self, idx: int) -> str | None:
         """Return the name of a call that is inside its arguments, once it is known."""
-        reader = self._tool_slots[idx].reader
-        return reader.name or None if reader is not None else None
+        slot = self._tool_slots[idx]
+        if slot.reader is not None:
+            return slot.reader.name or None
+        found = self._NAME_RE.search(slot.args)
+        return found.group(1) or None if found else None
 
     def _send_arguments(self, slot: ToolCallSlot, text: str | None, deltas: list[DeltaToolCall]) -> None:
         if text:
@@ -449,7 +470,9 @@ class EngineDeltas(Parser):
         return self._advance(slot, self._stable(slot))
 
     def _flush_arg_converter(self, idx: int) -> str | None:
-        """Return the rest of a closed call's arguments."""
+        """Return the rest of a closed call's arguments, if a converter makes them."""
+        if self._arg_converter is None:
+            return None
         slot = self._tool_slots[idx]
         final = self._converted(slot, partial=False)
         if final is None:

@@ -75,7 +75,8 @@ class DelegatingParser(Parser):
         return bool(self._ask("reasoning", "is_reasoning_end", input_ids, default=self._no_reasoning))
 
     def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Sequence[int]) -> bool:
-        if hasattr(self._reasoning_parser, "is_reasoning_end_streaming"):
+        overridden = type(self).is_reasoning_end is not DelegatingParser.is_reasoning_end
+        if hasattr(self._reasoning_parser, "is_reasoning_end_streaming") and not overridden:
             answer = self._ask(
                 "reasoning", "is_reasoning_end_streaming", input_ids, delta_ids, default=self._no_reasoning
             )

@@ -263,9 +263,10 @@ class ParserEngine(EngineDeltas):
         return None if delta is None else delta.reasoning, found.content, found
 
     def _build_extracted_result(self, *deltas: DeltaMessage | None) -> ExtractedToolCallInformation:
-        """Return the calls and the content that the deltas of an output add up to."""
+        """Return the content of deltas, and their calls. If they have none: calls of the events and the slots."""
         content = "".join(delta.content or "" for delta in deltas if delta is not None)
         pieces = [piece for delta in deltas if delta is not None for piece in delta.tool_calls or ()]
+        pieces = pieces or [*self._made, *self._end_slots()]
         closed = {slot.index: slot.closed for slot in self._tool_slots}
         calls = []
         for piece in self._coalesce_tool_call_deltas(pieces):
