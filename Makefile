@@ -195,7 +195,7 @@ clean: ## remove .venv, caches and build output
 # Made again when the lock or the metadata changes. The build backend comes from the lock too: nothing else is fetched.
 # `make run` needs few packages; `make test` adds the others to the same environment.
 # python3.11 may be a version manager's shim for a Python that is not there, so a candidate must run to count.
-$(RUN_STAMP): $(RUN_LOCK) pyproject.toml gateway/pyproject.toml demo/pyproject.toml
+$(RUN_STAMP): $(RUN_LOCK) pyproject.toml gateway/pyproject.toml $(wildcard demo/pyproject.toml)
 	@for python in python3.11 python3; do \
 	    "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; python=; \
 	done; \
@@ -209,7 +209,7 @@ $(RUN_STAMP): $(RUN_LOCK) pyproject.toml gateway/pyproject.toml demo/pyproject.t
 	@echo "setup: $$(grep -c == $(RUN_LOCK)) packages, among them llama.cpp (90 MB to download; seconds to a minute)"
 	@$(BIN)/python -m pip install -qq --require-hashes --requirement $(RUN_LOCK)
 	@echo "setup: untemplate, its gateway and the demo model (a few seconds)"
-	@$(BIN)/python -m pip install -qq --no-build-isolation --no-deps --editable . --editable gateway --editable vectors --editable demo
+	@$(BIN)/python -m pip install -qq --no-build-isolation --no-deps --editable . --editable gateway --editable vectors $(if $(wildcard demo),--editable demo)
 	@touch $@
 
 $(STAMP): $(RUN_STAMP) $(LOCK)

@@ -824,7 +824,6 @@ def test_a_marker_of_another_format_has_a_hint(tmp_path: Path, capsys: pytest.Ca
     ],
 )
 def test_completion(line: str, words: list[str], tmp_path: Path):
-    pytest.importorskip("argcomplete")
     answer = tmp_path / "answer"
     asked = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n"}
     command = [sys.executable, "-m", "untemplate"]

@@ -234,7 +234,9 @@ def files(tmp_path: Path) -> Path:
     ids = {"completion_ids": tokenizer.encode("Hi.").ids}
     (tmp_path / "rollouts.jsonl").write_text(json.dumps(ids) + "\n", "utf-8")
     shutil.copy(ROOT / "examples" / "conform_parser.py", tmp_path)
-    shutil.copy(ROOT / "demo" / "src" / "untemplate_demo" / "untemplate-demo.gguf", tmp_path / "model.gguf")
+    model_file = ROOT / "demo" / "src" / "untemplate_demo" / "untemplate-demo.gguf"
+    if model_file.exists():  # not in a source distribution
+        shutil.copy(model_file, tmp_path / "model.gguf")
     return tmp_path
 
 
