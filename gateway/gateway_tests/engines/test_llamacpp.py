@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import subprocess
@@ -23,6 +24,7 @@ from untemplate_gateway.engines.openai import OpenAIChatEngine, OpenAIEngine
 from untemplate_gateway.errors import ApiError, EngineError
 from untemplate_gateway.generation import Constraint, Generation, Sampling, Usage
 from untemplate_gateway.manager import Manager, Model
+from untemplate_gateway.request_context import RequestContext, current
 
 from ..tiny_gguf import END, NOISE, TEMPLATE, tiny_gguf
 
@@ -571,6 +573,32 @@ def test_requests_without_a_limit_take_turns(model: Path):
         assert engine._turns.held == 0
 
     run(model, act, n_ctx=2048, n_parallel=3)
+
+
+def test_one_key_does_not_keep_another_one_waiting(model: Path):
+    """12 requests of one key fill the engine's 4 places; then a short one of another key comes."""
+
+    async def act(engine: LlamaCppEngine) -> int:
+        ended: list[str] = []
+
+        async def ask(owner: str, tokens: int) -> int:
+            current.set(RequestContext(owner))
+            before = -1
+            async with contextlib.aclosing(engine.generate(job(bias=ENDLESS, max_tokens=tokens))) as chunks:
+                async for _ in chunks:
+                    before = len(ended) if before < 0 else before
+            ended.append(owner)
+            return before
+
+        busy = [asyncio.create_task(ask("a", 1000)) for _ in range(12)]
+        while len(ended) < 4:  # the first of them warm the engine up
+            await asyncio.sleep(0.001)
+        already = len(ended)
+        before = await asyncio.create_task(ask("b", 5))
+        await asyncio.gather(*busy)
+        return before - already
+
+    assert run(model, act, n_ctx=8192, n_parallel=4) <= 1
 
 
 def test_an_output_in_parts_is_the_whole_output(model: Path):

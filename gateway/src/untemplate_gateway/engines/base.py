@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -176,3 +176,15 @@ class Engine(ABC):
     def template(self) -> Any:
         """Return the model's own ``ChatTemplate``, if the engine knows it (a GGUF file contains one)."""
         return None
+
+
+def parts_of(text: str, size: int) -> Iterator[str]:
+    """Cut a text into parts of about ``size`` characters, before white space if there is some."""
+    start = 0
+    while len(text) - start > size:
+        end = start + size
+        cut = max(text.rfind(" ", start + size // 2, end), text.rfind("\n", start + size // 2, end))
+        end = cut if cut > start else end
+        yield text[start:end]
+        start = end
+    yield text[start:]

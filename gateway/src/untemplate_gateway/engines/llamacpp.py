@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from importlib import metadata, util
 from pathlib import Path
@@ -26,7 +26,7 @@ from untemplate.templates.gguf_file import GgufError, control_tokens, read_gguf
 from ..errors import ApiError, bad_request, unsupported
 from ..generation import Usage
 from .admission import Turns
-from .base import Embeddings, EngineChunk, EngineError, Job, Scores, Takes
+from .base import Embeddings, EngineChunk, EngineError, Job, Scores, Takes, parts_of
 from .llamacpp_server import LlamaCppServer
 from .llamacpp_wire import CONSTRAINTS, SAMPLING
 from .openai import OpenAIEngine
@@ -271,18 +271,6 @@ _PART_CHARACTERS: Final = 32 * 1024
 """Characters of a prompt that are tokenized at a time."""
 _CUTS: Final = 8
 """Most tokens that a cut between two parts may add."""
-
-
-def parts_of(text: str, size: int) -> Iterator[str]:
-    """Cut a text into parts of about ``size`` characters, before white space if there is some."""
-    start = 0
-    while len(text) - start > size:
-        end = start + size
-        cut = max(text.rfind(" ", start + size // 2, end), text.rfind("\n", start + size // 2, end))
-        end = cut if cut > start else end
-        yield text[start:end]
-        start = end
-    yield text[start:]
 
 
 _OLDEST: Final = (2026, 7)

@@ -27,7 +27,7 @@ from untemplate.templates import ChatTemplate
 
 from ..generation import Generation, TokenLogprob, Usage
 from ..threads import in_thread
-from .base import Engine, EngineChunk, EngineError, Health, Job, Takes
+from .base import Engine, EngineChunk, EngineError, Health, Job, Takes, parts_of
 
 _BURST: Final = 4
 """Tokens sent at full speed between two turns of the event loop."""
@@ -147,14 +147,19 @@ class ToyTokenizer:
         """Return the text in pieces of whole characters, with the ids of each. With ``special``, special tokens in the
         text count as such.
         """
+        cut = pieces(text.encode("utf-8", "replace").decode(), self._special if special else ())
         return [
             (piece, (self._ids[piece],) if piece in self._ids else tuple(self._bytes + byte for byte in piece.encode()))
-            for piece in pieces(text.encode("utf-8", "replace").decode(), self._special if special else ())
+            for piece in cut
         ]
 
     def encode(self, text: str, *, special: bool = True) -> list[int]:
         """Return the ids of a text."""
-        return [i for _, ids in self.cut(text, special=special) for i in ids]
+        found: list[int] = []
+        for part in parts_of(text, _LARGE):  # the search in one part keeps Python's lock
+            for _, ids in self.cut(part, special=special):
+                found += ids
+        return found
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """Return the text of ids; unknown ids become U+FFFD."""
