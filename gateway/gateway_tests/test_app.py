@@ -525,3 +525,31 @@ class TestOtherEndpoints:
 def shared() -> Any:
     with running([scripted(OUTPUT)]) as gateway:
         yield gateway
+
+
+class TestThePage:
+    """`GET /` in a browser."""
+
+    @staticmethod
+    def page(gateway: Running) -> str:
+        found = httpx.get(gateway.url, headers={"accept": "text/html,*/*"}, timeout=LONG)
+        assert (found.status_code, found.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        return found.text
+
+    def test_it_has_models_links_and_examples(self) -> None:
+        with running([scripted("x")]) as gateway:
+            page = self.page(gateway)
+            assert "<tr><td>scripted<td>ready" in page
+            assert '<a href="inspect/">inspector</a>' in page
+            assert page.count(f"curl {gateway.url}/") == 3
+            assert '{"model": "scripted", "messages"' in page
+            assert httpx.get(gateway.url, timeout=LONG).text == "untemplate is running\n"
+
+    def test_with_keys_it_names_no_model(self) -> None:
+        with running([scripted("x")], api_keys=("k",)) as gateway:
+            assert "scripted" not in self.page(gateway)
+
+    def test_it_quotes_what_clients_send(self) -> None:
+        with running([scripted("x")], api_keys=("k",)) as gateway:
+            found = httpx.get(gateway.url, headers={"accept": "text/html", "host": "<b>"}, timeout=LONG)
+            assert "<b>" not in found.text

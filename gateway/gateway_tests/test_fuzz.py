@@ -100,6 +100,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     "/v1/embeddings": {"input": "Hi"},
     "/v1/rerank": {"query": "Hi", "documents": ["Hi"]},
     "/api/embed": {"input": "Hi"},
+    "/api/embeddings": {"prompt": "Hi"},
     "/tokenize": {"prompt": "Hi"},
     "/detokenize": {"tokens": [65]},
     "/parse": {"text": OUTPUT},

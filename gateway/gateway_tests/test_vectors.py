@@ -61,6 +61,12 @@ def test_ollama(gateway: Running) -> None:
     assert one.embeddings == [[3.0, 97.0]]
 
 
+def test_ollamas_older_api(gateway: Running) -> None:
+    found = post(gateway, "/api/embeddings", {"model": "scripted", "prompt": "abc"})
+    assert (found.status_code, found.json()) == (200, {"embedding": [3.0, 97.0]})
+    assert post(gateway, "/api/embeddings", {}).json() == {"error": "prompt: is required"}
+
+
 def test_rerank(gateway: Running) -> None:
     asked = {"query": "ab", "documents": ["abcd", "ab", "abcdefgh"]}
     found = post(gateway, "/v1/rerank", asked).json()

@@ -103,6 +103,7 @@ def test_a_whole_completions_request():
         prompt=[1, 2], parse=False, n=2, stop=("x",), max_tokens=16, logprobs=0, extra={"mood": "glad"}
     )
     assert COMPLETIONS.read({"prompt": ["a"], "echo": True}).prompt == "a"
+    assert COMPLETIONS.read({"prompt": "a", "echo": True, "logprobs": 0, "max_tokens": 0}).max_tokens == 0
     several = COMPLETIONS.read({"prompt": ["a", [1, 2], "b"], "n": 2})
     assert (several.prompt, several.further_prompts, several.choices) == ("a", [[1, 2], "b"], 6)
     assert [several.raw_prompt(choice) for choice in range(6)] == ["a", "a", [1, 2], [1, 2], "b", "b"]

@@ -104,6 +104,11 @@ class Gateway:
         ]
         self._router = Router(routes, redirect_slashes=False, lifespan=self._lifespan)
 
+    @property
+    def has_inspector(self) -> bool:
+        """True if the gateway serves the inspector's pages."""
+        return self._inspection.on
+
     def refused(self, status: int) -> None:
         """Count a connection that the server refused before it was a request."""
         self.metrics.refused.labels(str(status)).inc()

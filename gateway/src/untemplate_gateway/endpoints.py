@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -28,7 +30,7 @@ from .protocols.objects import call_reports
 from .protocols.utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
 from .response_endpoints import count_input, delete_response, get_response, list_items
 from .threads import go_on, in_slow_thread
-from .vector_endpoints import embed, embeddings, rerank
+from .vector_endpoints import embed, embedding, embeddings, rerank
 
 if TYPE_CHECKING:
     from .app import Gateway
@@ -83,14 +85,47 @@ def endpoints() -> dict[tuple[str, str], Endpoint]:
         ("POST", "/v1/embeddings"): computing("embeddings", embeddings),
         ("POST", "/v1/rerank"): computing("rerank", rerank),
         ("POST", "/api/embed"): computing("embeddings", embed),
+        ("POST", "/api/embeddings"): computing("embeddings", embedding),
         ("POST", "/tokenize"): computing("tokenize", _tokenize),
         ("POST", "/detokenize"): computing("detokenize", _detokenize),
         ("POST", "/parse"): computing("parse", _parse),
     }
 
 
+_PAGE: Final = """<!doctype html>
+<meta charset="utf-8"><title>untemplate</title>
+<style>body {{ font: 16px system-ui; max-width: 50em; margin: 2em auto }} pre {{ overflow: auto }}</style>
+<h1>untemplate is running</h1>
+<table>{models}</table>
+<p>{links}</p>
+<pre>curl {url}/v1/models
+curl {url}/health
+curl {url}/v1/chat/completions -H 'content-type: application/json' \\
+  -d '{{"model": {name}, "messages": [{{"role": "user", "content": "Hello"}}]}}'</pre>
+"""
+_DOCUMENTATION: Final = "https://github.com/untemplate/untemplate/tree/main/docs"
+
+
 async def _root(exchange: Exchange) -> None:
-    await exchange.reply_text(b"untemplate is running\n", b"text/plain; charset=utf-8")
+    """Answer with a page for people; for programs, with a line. Where keys are needed, the page names no model."""
+    if "text/html" not in header(exchange.scope, b"accept"):
+        await exchange.reply_text(b"untemplate is running\n", b"text/plain; charset=utf-8")
+        return
+    gateway, scope = exchange.gateway, exchange.scope
+    shown = not gateway.settings.api_keys
+    states = {status.name: status.state for status in gateway.manager.ps()} if shown else {}
+    states |= {name: "not loaded" for name, _ in gateway.manager.unloaded()} if shown else {}
+    links = [("openapi.json", "endpoints"), (_DOCUMENTATION, "documentation")]
+    if gateway.has_inspector:
+        links.insert(0, ("inspect/", "inspector"))
+    host = header(scope, b"host") or "localhost"
+    page = _PAGE.format(
+        models="".join(f"<tr><td>{escape(name)}<td>{state}" for name, state in states.items()),
+        links=" · ".join(f'<a href="{where}">{text}</a>' for where, text in links),
+        url=escape(f"{scope.get('scheme', 'http')}://{host}{scope.get('root_path', '')}"),
+        name=escape(json.dumps(next(iter(states), "MODEL")), quote=False),
+    )
+    await exchange.reply_text(page.encode(), b"text/html; charset=utf-8")
 
 
 async def _health(exchange: Exchange) -> None:

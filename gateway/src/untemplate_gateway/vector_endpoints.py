@@ -15,6 +15,7 @@ from .protocols.fields import read_as
 from .protocols.parameters import prompts_of
 from .protocols.vectors import (
     MOST,
+    EmbeddingRequest,
     EmbeddingsRequest,
     EmbedRequest,
     RerankRequest,
@@ -43,6 +44,14 @@ async def embed(exchange: Exchange) -> None:
     inputs = [asked.input] if isinstance(asked.input, str) else asked.input
     name, found = await _asked(exchange, asked.model, inputs, lambda engine: engine.embed(inputs, asked.dimensions))
     await exchange.reply(respond_embed(found, name, time.perf_counter_ns() - began))
+
+
+async def embedding(exchange: Exchange) -> None:
+    """Answer a request for an embedding in Ollama's older API."""
+    asked = read_as(EmbeddingRequest, exchange.body, notes=exchange.notes)
+    texts = [asked.prompt]
+    _, found = await _asked(exchange, asked.model, texts, lambda engine: engine.embed(texts), "prompt")
+    await exchange.reply({"embedding": found.vectors[0]})
 
 
 async def embedded(exchange: Exchange, name: str, texts: Sequence[str], dimensions: int | None) -> Embeddings:

@@ -12,7 +12,7 @@ from .fields import Open
 from .ollama import ModelRequest, PullRequest
 from .responses import ResponsesRequest
 from .utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
-from .vectors import EmbeddingsRequest, EmbedRequest, RerankRequest
+from .vectors import EmbeddingRequest, EmbeddingsRequest, EmbedRequest, RerankRequest
 
 _SUMMARIES: Final = {
     "/v1/chat/completions": "Chat Completions (OpenAI)",
@@ -35,6 +35,7 @@ _SUMMARIES: Final = {
     "/v1/embeddings": "Embeddings (OpenAI)",
     "/v1/rerank": "Relevance of documents (Jina, Cohere)",
     "/api/embed": "Embeddings (Ollama)",
+    "/api/embeddings": "Embedding of a text (Ollama's older API)",
     "/tokenize": "Token ids of a text or of messages",
     "/detokenize": "Text of token ids",
     "/parse": "Message from raw output",
@@ -72,6 +73,7 @@ def requests() -> dict[str, type[Open]]:
         "/v1/embeddings": EmbeddingsRequest,
         "/v1/rerank": RerankRequest,
         "/api/embed": EmbedRequest,
+        "/api/embeddings": EmbeddingRequest,
         "/tokenize": TokenizeRequest,
         "/detokenize": DetokenizeRequest,
         "/parse": ParseRequest,

@@ -53,6 +53,15 @@ class EmbedRequest(Closed, kw_only=True):
     keep_alive: Ignored = None
 
 
+class EmbeddingRequest(Closed, kw_only=True):
+    """A request for an embedding in Ollama's older API."""
+
+    prompt: Annotated[str, about("The text.")]
+    model: ModelName = None
+    options: Ignored = None
+    keep_alive: Ignored = None
+
+
 class RerankRequest(Closed, kw_only=True):
     """A request for the relevance of documents."""
 

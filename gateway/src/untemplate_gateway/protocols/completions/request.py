@@ -44,7 +44,12 @@ class CompletionsRequest(SampledRequest, kw_only=True):
     ]
     n: Annotated[Annotated[int, Meta(ge=1, le=128)] | None, about("Number of choices for each prompt.")] = None
     best_of: Annotated[Annotated[int, Meta(ge=1, le=128)] | None, about("Must be equal to `n`.")] = None
-    max_tokens: Annotated[Limit | None, about(f"Most tokens of output; {_DEFAULT_MAX_TOKENS} by default.")] = None
+    max_tokens: Annotated[
+        Limit | None,
+        about(
+            f"Most tokens of output; {_DEFAULT_MAX_TOKENS} by default. 0 with `echo` and `logprobs` scores the prompt."
+        ),
+    ] = None
     logprobs: Annotated[TopLogprobs | None, about("Report log probabilities, with this many likely tokens.")] = None
     echo: Annotated[
         bool | None, about("Repeat the prompt before the output; with `logprobs`, report those of its tokens.")
@@ -71,6 +76,10 @@ def read_completions(body: dict[str, Any], notes: Notes | None = None) -> Genera
         raise unsupported("best_of", "must be equal to n")
     stream = asked.stream or False
     prompt, *further = prompts_of(asked.prompt, "prompt")
+    most: int | None = _DEFAULT_MAX_TOKENS
+    if asked.max_tokens is not None:
+        scores = asked.max_tokens == 0 and asked.echo and asked.logprobs is not None
+        most = 0 if scores else limit_of(asked.max_tokens, "max_tokens")
     if asked.echo:
         _check_echo(asked, [prompt, *further])
     return Generation(
@@ -80,7 +89,7 @@ def read_completions(body: dict[str, Any], notes: Notes | None = None) -> Genera
         parse=False,
         n=n,
         stop=stop_strings(asked.stop),
-        max_tokens=_DEFAULT_MAX_TOKENS if asked.max_tokens is None else limit_of(asked.max_tokens, "max_tokens"),
+        max_tokens=most,
         sampling=sampling_of(asked),
         logprobs=asked.logprobs,
         echo=asked.echo or False,
