@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, final
 
 from .messages import (
     DeltaFunctionCall,
@@ -31,57 +31,89 @@ def assemble(deltas: Iterable[DeltaMessage], finish_reason: str | None = "stop")
         deltas: all deltas of the output, in order.
         finish_reason: the engine's.
     """
-    items: list[Item] = []
-    reasoning: list[str] = []
-    content: list[str] = []
-    calls: dict[int, ToolCall] = {}
-    arguments: dict[int, list[str]] = {}
-    item: list[str] = []
-    """The pieces of the last item, where that is a text."""
-    kind: ItemType | None = None
-    for delta in deltas:
-        for text, type_, whole in ((delta.reasoning, _REASONING, reasoning), (delta.content, _CONTENT, content)):
-            if text:
-                if type_ != kind:
-                    _end_text(items, item)
-                    items.append(Item(type=type_))
-                    item, kind = [], type_
-                item.append(text)
-                whole.append(text)
-        for piece in delta.tool_calls or ():
-            call = calls.get(piece.index)
-            if call is None:
-                _end_text(items, item)
-                item, kind = [], None
-                call = calls[piece.index] = ToolCall(id="", function=FunctionCall(name="", arguments=""))
-                arguments[piece.index] = []
-                items.append(Item(type="tool_call", call=call))
-            _add_to_call(call, piece, arguments[piece.index])
-    _end_text(items, item)
-    for index, pieces in arguments.items():
-        calls[index].function.arguments = "".join(pieces)
-    return ParsedOutput(
-        reasoning="".join(reasoning) or None,
-        content="".join(content) or None,
-        tool_calls=list(calls.values()),
-        tools_called=bool(calls),
-        finish_reason=finish_reason_of(finish_reason, bool(calls)),
-        items=items,
-    )
+    collected = Collected()
+    collected.add(deltas)
+    return collected.message(finish_reason)
 
 
-def _add_to_call(call: ToolCall, piece: DeltaToolCall, arguments: list[str]) -> None:
-    call.id = call.id or piece.id or ""
-    function = piece.function
-    if function is not None:
-        call.function.name = call.function.name or function.name or ""
-        if function.arguments:
-            arguments.append(function.arguments)
+class _Call:
+    """What is known of one call."""
+
+    __slots__ = ("arguments", "id", "name")
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.name = ""
+        self.arguments: list[str] = []
 
 
-def _end_text(items: list[Item], pieces: list[str]) -> None:
-    if pieces:
-        items[-1].text = "".join(pieces)
+@final
+class Collected:
+    """What the deltas of an output have said so far. It holds their texts, not the deltas, which are ten times as
+    large."""
+
+    __slots__ = ("_calls", "_kind", "_parts", "_pieces")
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[ItemType, list[str]] | _Call] = []
+        self._calls: dict[int, _Call] = {}
+        self._kind: ItemType | None = None
+        """Kind of the last part, if that is a text."""
+        self._pieces: list[str] = []
+        """The pieces of that text."""
+
+    def add(self, deltas: Iterable[DeltaMessage]) -> None:
+        """Take the next deltas of the output."""
+        for delta in deltas:
+            if delta.reasoning:
+                if self._kind is not _REASONING:
+                    self._begin(_REASONING)
+                self._pieces.append(delta.reasoning)
+            if delta.content:
+                if self._kind is not _CONTENT:
+                    self._begin(_CONTENT)
+                self._pieces.append(delta.content)
+            for piece in delta.tool_calls or ():
+                call = self._calls.get(piece.index)
+                if call is None:
+                    call = self._calls[piece.index] = _Call()
+                    self._parts.append(call)
+                    self._kind = None
+                call.id = call.id or piece.id or ""
+                function = piece.function
+                if function is not None:
+                    call.name = call.name or function.name or ""
+                    if function.arguments:
+                        call.arguments.append(function.arguments)
+
+    def _begin(self, kind: ItemType) -> None:
+        self._kind = kind
+        self._pieces = []
+        self._parts.append((kind, self._pieces))
+
+    def message(self, finish_reason: str | None = "stop") -> ParsedOutput:
+        """Return the message so far, a new one in each call. ``finish_reason``: the engine's."""
+        items: list[Item] = []
+        texts: dict[ItemType, list[str]] = {_REASONING: [], _CONTENT: []}
+        calls: list[ToolCall] = []
+        for part in self._parts:
+            if isinstance(part, _Call):
+                function = FunctionCall(name=part.name, arguments="".join(part.arguments))
+                calls.append(ToolCall(id=part.id, function=function))
+                items.append(Item(type="tool_call", call=calls[-1]))
+            else:
+                kind, pieces = part
+                text = "".join(pieces)
+                texts[kind].append(text)
+                items.append(Item(type=kind, text=text))
+        return ParsedOutput(
+            reasoning="".join(texts[_REASONING]) or None,
+            content="".join(texts[_CONTENT]) or None,
+            tool_calls=calls,
+            tools_called=bool(calls),
+            finish_reason=finish_reason_of(finish_reason, bool(calls)),
+            items=items,
+        )
 
 
 def finish_reason_of(finish_reason: str | None, has_calls: bool) -> str:

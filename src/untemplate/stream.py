@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .backends.stream import StreamBackend
-from .deltas import assemble, finish_reason_of
+from .deltas import Collected, finish_reason_of
 from .machine.snapshot import Snapshot
 from .messages import DeltaMessage, ParsedOutput, name_reasoning
 from .policy import Policy
@@ -58,7 +58,7 @@ class Stream:
         self._backend = backend
         self._feed: Callable[[str, Sequence[int]], list[DeltaMessage]] = backend.feed
         self._policy = Policy() if policy is None else policy
-        self._collected: list[DeltaMessage] | None = [] if collect else None
+        self._collected = Collected() if collect else None
         self._pending: list[DeltaMessage] = backend.feed(prefill, ()) if prefill else []
         self._keeps = collect or bool(self._pending)
         """True if deltas are kept, or some wait for the next ones."""
@@ -155,7 +155,7 @@ class Stream:
             self._pending = []
             self._keeps = self._collected is not None
         if self._collected is not None:
-            self._collected += deltas
+            self._collected.add(deltas)
         return deltas
 
     @property
@@ -201,7 +201,7 @@ class Stream:
             raise RuntimeError("result() needs parser.stream(collect=True)")
         if not self._finished:
             raise RuntimeError("result() before finish()")
-        result = assemble(self._collected, self._finish_reason)
+        result = self._collected.message(self._finish_reason)
         result.reasoning_field = self._policy.reasoning_field
         backend = self._backend
         backend.complete(result)
