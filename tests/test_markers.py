@@ -56,3 +56,32 @@ def test_the_place_is_that_of_the_output_after_reasoning_and_a_call() -> None:
 def test_a_request_without_tools_shows_its_own_markers_without_a_report() -> None:
     parsed = OutputParser.named("hermes").parse("<tool_call>{}</tool_call>", tools=[])
     assert (parsed.content, parsed.diagnostics) == ("<tool_call>{}</tool_call>", [])
+
+
+CALL = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "found"),
+    [
+        ("hermes", f"Hi.\n<tool_cal>\n{CALL}", "<tool_cal>"),
+        ("hermes", "Hi. tool_call> is how it begins.", "tool_call>"),
+        ("hermes", "Hi. <tooll_call> is how it begins.", "<tooll_call>"),
+        ("hermes", "Hi. `<tool_cal>` is how it begins.", None),
+        ("hermes", "Hi. <tool_callers> is another tag.", None),
+        ("hermes", "A tool_call is a tool call; <tool> and a > b | c are no markers.", None),
+        ("qwen3", f"<think>\nHm.\n</thinx>\n\nHi.\n{CALL}", "</thinx>"),
+        ("minimax_m2", "<thinkk>\nHm.\n</think>\n\nHi.", "<thinkk>"),
+        ("qwen3", f"<think>\nA <thing> and </thing>.\n</think>\n\n<thing>Hi.\n{CALL}", None),
+        ("cohere_command4", "<|START_TEXT|><|START_TEXT|>Hi.<|END_TEXT|>", "<|START_TEXT|>"),
+        ("cohere_command4", "<|START_TEXT|>Hi.<|ENDTEXT|>", "<|ENDTEXT|>"),
+    ],
+)
+def test_markers_that_were_not_read_are_reported(name: str, raw: str, found: str | None) -> None:
+    parsed = OutputParser.named(name).parse(raw)
+    unread = [d for d in parsed.diagnostics if d.code == "unread_marker"]
+    assert [(d.text, raw[d.start : d.end]) for d in unread] == ([(found, found)] if found else [])
+
+
+def test_damaged_markers_of_calls_are_not_reported_where_no_calls_are_wanted() -> None:
+    assert OutputParser.named("hermes").parse("Hi. <tool_cal>", tools=[]).diagnostics == []

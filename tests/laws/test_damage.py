@@ -104,6 +104,52 @@ def swallows(fmt: Format, tools: Any, times: int, samples: int) -> list[str]:
     return wrong
 
 
+def with_inner_damage(raw: str, found: list[str], rng: random.Random) -> str:
+    """Lose or replace a character between the first and the last one of a marker, so that it is no other one."""
+    marker = rng.choice(found)
+    start = rng.choice([m.start() for m in re.finditer(re.escape(marker), raw)])
+    at = marker.index(marker.strip()) + rng.randrange(1, len(marker.strip()) - 1)
+    broken = marker[:at] + rng.choice(["", "x", "q", "z"]) + marker[at + 1 :]
+    if broken.strip() in {other.strip() for other in found}:
+        return raw
+    return raw[:start] + broken + raw[start + len(marker) :]
+
+
+def leaks(fmt: Format, tools: Any, samples: int) -> list[str]:
+    """Return the outputs whose calls are right, and whose text is not, without a report. A marker without brackets, or
+    a very short one, is like a word of the text."""
+    rng = random.Random(f"{fmt.name} leaks")
+    parser = OutputParser.from_format(fmt)
+    wrong = []
+    for message in MESSAGES:
+        if expressible(fmt, message, tools=tools) is not None:
+            continue
+        raw = render(fmt, message)
+        found = sorted({m for m in markers(fmt) if len(m.strip()) > 5 and re.search(r"[<>\[\]|｜]", m) and m in raw})
+        clean = parser.parse(raw, tools=tools)
+        for _ in range(samples if found else 0):
+            output = with_inner_damage(raw, found, rng)
+            parsed = parser.parse(output, tools=tools)
+            texts = [((p.content or "").strip(), (p.reasoning or "").strip()) for p in (parsed, clean)]
+            reported = parsed.diagnostics or any(one.status != "ok" for one in parsed.tool_calls)
+            if calls_of(parsed) == calls_of(clean) and texts[0] != texts[1] and not reported:
+                wrong.append(output)
+    return wrong
+
+
+@pytest.mark.parametrize("name", [name for name, fmt in FORMATS.items() if fmt.tools])
+@pytest.mark.parametrize("tools", [TOOLS, None], ids=["offered", "unknown"])
+def test_no_damaged_marker_is_text_in_silence(name: str, tools: Any) -> None:
+    assert leaks(FORMATS[name], tools, 12) == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", [name for name, fmt in FORMATS.items() if fmt.tools])
+@pytest.mark.parametrize("tools", [TOOLS, None], ids=["offered", "unknown"])
+def test_no_damaged_marker_is_text_in_silence_ever(name: str, tools: Any) -> None:
+    assert leaks(FORMATS[name], tools, 400) == []
+
+
 @pytest.mark.parametrize("name", [name for name, fmt in FORMATS.items() if fmt.tools])
 @pytest.mark.parametrize("times", [1, 2])
 def test_no_argument_is_swallowed_in_silence(name: str, times: int) -> None:

@@ -25,7 +25,7 @@ from ..tokens.decoding import Vocabulary, size_of, vocabulary_of
 from ..tools import ToolSet
 from .format_stream import FormatStream
 from .interface import OutputContext, ParserBackend
-from .recognition import CallMarks, markers_of, markers_within
+from .recognition import OwnMarkers, markers_of, markers_within
 from .requests import count_calls, get
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class FormatBackend(ParserBackend):
         self.tokenizer = tokenizer
         self._policy = policy = _policy_of(format, policy)
         self._own = frozenset(markers_of(format))
-        self._call_marks = CallMarks(format)
+        self._marks = OwnMarkers(format)
         self._needs_filters = not policy.needs_no_filter
         self._make_id = make_id
         self._stripped = special_text == "stripped"
@@ -187,7 +187,7 @@ class FormatBackend(ParserBackend):
             spelled = (self.format if policy.spelled_markers == "format" else policy).spelled_markers
             scanner.proves_markers = spelled == "text"
             machine.use_ids(scanner)
-        return FormatStream(machine, builder, context.collect, self._call_marks, self._own, self.denied)
+        return FormatStream(machine, builder, context.collect, self._marks, self._own, self.denied)
 
     def _prompt(self, context: OutputContext) -> str:
         """Return the prompt's text without the prefill; from ids, the text after the last turn start."""

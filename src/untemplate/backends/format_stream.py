@@ -24,7 +24,7 @@ from ..messages import (
 )
 from .abilities import abilities_of_calls
 from .call_log import INVALID, reason_of, warn_of_call
-from .recognition import CallMarks, foreign_marker
+from .recognition import OwnMarkers, foreign_marker
 from .stream import StreamBackend
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ _KINDS: Final[dict[int, SpanKind]] = {
 }
 
 
+def _may_hold_markers(text: str) -> bool:
+    """True if a text has one of the characters that markers have; most texts do not."""
+    return "<" in text or ">" in text or "[" in text or "]" in text or "{" in text or "|" in text or "｜" in text
+
+
 @final
 class FormatStream(StreamBackend):
     """One output that a Format describes."""
@@ -54,7 +59,7 @@ class FormatStream(StreamBackend):
         machine: Machine,
         builder: DeltaBuilder,
         keep_text: bool,
-        call_marks: CallMarks | None = None,
+        marks: OwnMarkers | None = None,
         own_markers: frozenset[str] = frozenset(),
         denied: frozenset[str] = frozenset(),
     ) -> None:
@@ -62,7 +67,7 @@ class FormatStream(StreamBackend):
         self._sends_pieces = machine.receiver is builder and not keep_text
         """True if what passes on the short path becomes a delta at once."""
         self._denied = denied
-        self._call_marks = call_marks
+        self._own_markers = marks
         self._machine = machine
         self._builder = builder
         self._own = own_markers
@@ -207,16 +212,17 @@ class FormatStream(StreamBackend):
         if problems:
             result.diagnostics = self._diagnostics(problems)
         content = result.content
-        # Markers and objects begin so; most texts have none of these.
-        if content is not None and ("<" in content or "[" in content or "{" in content):
+        if content is not None and _may_hold_markers(content):
             foreign = foreign_marker(content, self._own)
             if foreign is not None:
                 result.diagnostics.append(self._foreign(content, *foreign))
-            if self._call_marks is not None and self._may_report_calls():
-                tools = self._machine.tools
-                like = self._call_marks.find(content, tools.names if tools.known else None)
-                if like is not None:
-                    result.diagnostics.append(self._call_like(content, *like))
+            if self._own_markers is not None:
+                result.diagnostics += self._unread_in_content(content, self._own_markers)
+        reasoning = result.reasoning
+        if reasoning is not None and self._own_markers is not None and _may_hold_markers(reasoning):
+            unread = self._own_markers.unread_in_reasoning(reasoning, self._machine.has_closed_reasoning)
+            if unread is not None:
+                result.diagnostics.append(self._unread("unread_marker", reasoning, *unread))
         if self._machine.ledger.spans:
             result.spans = self._spans(self._machine.ledger.spans)
 
@@ -268,19 +274,23 @@ class FormatStream(StreamBackend):
             return False
         return all(note.code not in _REPORTS_OF_TEXT for note in machine.ledger.notes)
 
-    def _call_like(self, content: str, place: int, text: str) -> Diagnostic:
-        """Report text in the content that looks like a call."""
+    def _unread_in_content(self, content: str, own: OwnMarkers) -> list[Diagnostic]:
+        """Report text in the content that looks like a call, or else a marker that was not read as one."""
+        wanted = self._may_report_calls()
+        tools = self._machine.tools
+        found = own.find_call(content, tools.names if tools.known else None) if wanted else None
+        if found is not None:
+            return [self._unread("call_like_text", content, *found)]
+        found = own.unread_in_content(content, wanted)
+        return [] if found is None else [self._unread("unread_marker", content, *found)]
+
+    def _unread(self, code: DiagnosticCode, text: str, place: int, found: str) -> Diagnostic:
+        """Report what is at this place of a text of the message."""
         raw = "".join(self._raw or ())
-        before = content[max(place - 32, 0) : place]
-        start = raw.find(before + content[place : place + 64])
-        start = raw.find(text) if start < 0 else start + len(before)
-        return Diagnostic(
-            code="call_like_text",
-            message=DIAGNOSTICS["call_like_text"],
-            start=start,
-            end=start + len(text),
-            text=text,
-        )
+        before = text[max(place - 32, 0) : place]
+        start = raw.find(before + text[place : place + 64])
+        start = raw.find(found) if start < 0 else start + len(before)
+        return Diagnostic(code=code, message=DIAGNOSTICS[code], start=start, end=start + len(found), text=found)
 
     def _spans(self, marked: list[tuple[int, int, int]]) -> list[Span]:
         """Return the spans of the output, neighbours of one kind and call joined."""

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from ..format import Format, Marker, NamedBody
 from ..formats.registry import markers
+from ..machine.lexer import shared_start
 
-__all__ = ["CallMarks", "foreign_marker", "markers_in", "markers_of", "markers_within", "prompt_markers"]
+__all__ = ["OwnMarkers", "foreign_marker", "markers_in", "markers_of", "markers_within", "prompt_markers"]
 
 
 def markers_within(part: Any) -> Iterator[Marker]:
@@ -105,13 +106,13 @@ def prompt_markers(fmt: Format, added: Iterable[str] = ()) -> frozenset[str]:
     return frozenset(text for text in found if "<" in text or _TAG.search(text))
 
 
-class CallMarks:
-    """Finds text in content that looks like a call of a format."""
+class OwnMarkers:
+    """Finds markers of a format, and what else looks like a call of it, in text that a message has."""
 
     def __init__(self, fmt: Format) -> None:
         self._format = fmt
 
-    def find(self, content: str, tools: Collection[str] | None) -> tuple[int, str] | None:
+    def find_call(self, content: str, tools: Collection[str] | None) -> tuple[int, str] | None:
         """Return the place of the first text that looks like a call, and that text: a whole marker of calls or a JSON
         object with the name of an offered tool, outside inline code. ``tools``: the names of those that are offered;
         ``None`` if that is not known."""
@@ -136,13 +137,129 @@ class CallMarks:
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
         """The pattern of all markers of calls."""
-        fmt = self._format
-        ways: list[Any] = [*fmt.tools, fmt.channels]
-        texts = {text.strip() for way in ways for marker in markers_within(way) for text in marker.spellings}
-        if fmt.reasoning is not None:
-            texts -= {text.strip() for marker in markers_within(fmt.reasoning) for text in marker.spellings}
-        marks = sorted(filter(_MARKUP.match, texts), key=len, reverse=True)
+        marks = self._call_marks
         return re.compile("|".join(map(re.escape, marks))) if marks else None
+
+    @cached_property
+    def _call_marks(self) -> list[str]:
+        """The markers of calls and messages, the longest first."""
+        fmt = self._format
+        texts = _texts(*fmt.tools, fmt.channels).difference(_texts(fmt.reasoning))
+        return sorted(filter(_MARKUP.match, texts), key=len, reverse=True)
+
+    # -- markers that were not read as such ---------------------------------------------------------------------
+
+    def unread_in_content(self, content: str, calls: bool) -> tuple[int, str] | None:
+        """Return the place of a marker in content that is damaged, or that stands around content, and that marker.
+        ``calls``: calls are wanted, so their markers count."""
+        around = self._around_content
+        for marker in around[0]:
+            place = content.find(marker)
+            if place >= 0 and not _in_code(content, place):
+                return place, marker
+        return (self._damaged_calls if calls else around[1]).find(content)
+
+    def unread_in_reasoning(self, reasoning: str, closed: bool) -> tuple[int, str] | None:
+        """Return the place of a damaged opener that reasoning begins with, or of a damaged close in it, and that
+        marker. ``closed``: reasoning was closed, so its close is not in it."""
+        opens, closes = self._damaged_reasoning
+        found = opens.find(reasoning[:_LONGEST])
+        if found is not None and not reasoning[: found[0]].strip():
+            return found
+        return None if closed else closes.find(reasoning)
+
+    @cached_property
+    def _around_content(self) -> tuple[list[str], _Damaged]:
+        """The markers around content that are special tokens, and these damaged."""
+        fmt = self._format
+        texts = sorted(text for text in _texts(fmt.content) if any(token in text for token in fmt.special_tokens))
+        return texts, _Damaged(texts)
+
+    @cached_property
+    def _damaged_calls(self) -> _Damaged:
+        return _Damaged([*self._call_marks, *self._around_content[0]])
+
+    @cached_property
+    def _damaged_reasoning(self) -> tuple[_Damaged, _Damaged]:
+        reasoning = self._format.reasoning
+        if reasoning is None:
+            return _Damaged(()), _Damaged(())
+        return _Damaged(_texts(reasoning.open)), _Damaged(_texts(reasoning.close))
+
+
+def _texts(*parts: Any) -> set[str]:
+    """Return every spelling of the markers of these parts of a Format, without white space around it."""
+    return {text.strip() for part in parts for marker in markers_within(part) for text in marker.spellings}
+
+
+_SHORTEST: Final = 6
+"""Fewest characters of a marker that is recognised although it is damaged. A shorter one is too like other text."""
+_LONGEST: Final = 128
+"""Characters of reasoning in which its opener is looked for. No marker is longer."""
+
+
+class _Damaged:
+    """Markers with one character lost, added or replaced. One half of such a marker is whole, and is searched."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        marks = [text for text in texts if len(text) >= _SHORTEST and _MARKUP.match(text)]
+        self._halves = [(text[: len(text) // 2], text[len(text) // 2 :]) for text in marks]
+
+    def find(self, text: str) -> tuple[int, str] | None:
+        """Return the place of the first such marker outside inline code, and the marker; ``None`` if there is none."""
+        best: tuple[int, str] | None = None
+        for first, last in self._halves:
+            for start, end in (*_with_first_half(text, first, last), *_with_last_half(text, first, last)):
+                if (best is None or start < best[0]) and not _in_code(text, start):
+                    best = start, text[start:end]
+        return best
+
+
+def _with_first_half(text: str, first: str, last: str) -> Iterator[tuple[int, int]]:
+    """Yield where a marker begins and ends whose first half is whole, and whose last half is damaged."""
+    for place in _places(text, first):
+        start = place + len(first)
+        size = _damaged_size(text[start : start + len(last) + 1], last)
+        if size >= 0:
+            yield place, start + size
+
+
+def _with_last_half(text: str, first: str, last: str) -> Iterator[tuple[int, int]]:
+    """The same where the first half is damaged."""
+    for place in _places(text, last):
+        size = _damaged_size(text[max(place - len(first) - 1, 0) : place][::-1], first[::-1])
+        if size >= 0:
+            yield place - size, place + len(last)
+
+
+def _places(text: str, half: str) -> Iterator[int]:
+    """Yield the first places of half a marker in the text."""
+    place = text.find(half)
+    for _ in range(_MOST_QUOTED):
+        if place < 0:
+            return
+        yield place
+        place = text.find(half, place + 1)
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _damaged_size(text: str, half: str) -> int:
+    """Return how much of the text is this half of a marker with one character lost, added or replaced; -1 if it does
+    not begin with that, if it begins with the half as it is, or if a word goes on where the marker should end."""
+    same = shared_start(text, half)
+    rest = half[same + 1 :]
+    if same == len(half):
+        return -1
+    if text[same + 1 :].startswith(half[same:]):
+        return len(half) + 1
+    if not rest and _is_word(half[-2:-1]) and _is_word(text[same : same + 1]):
+        return -1
+    if text.startswith(rest, same):
+        return len(half) - 1
+    return len(half) if text[same + 1 :].startswith(rest) else -1
 
 
 def _in_code(content: str, place: int) -> bool:

@@ -40,6 +40,7 @@ DiagnosticCode = Literal[
     "unescaped_quote",
     "unquoted_value",
     "unknown_token",
+    "unread_marker",
     "unused_member",
     "variant_spelling",
 ]
@@ -81,6 +82,7 @@ DIAGNOSTICS: Final[dict[DiagnosticCode, str]] = {
     "unescaped_quote": "a quote inside a string was not escaped; it is part of the string",
     "unquoted_value": "a value without quotes is not a literal; it is a number, text, or passed on as written",
     "unknown_token": "a special token that the format does not know was dropped",
+    "unread_marker": "a marker of the format is damaged, or stands where it has no meaning, so it is text",
     "unused_member": "an object member next to the arguments was dropped",
     "variant_spelling": "a part of the call is spelled in a way that the format accepts but does not write",
 }

@@ -115,7 +115,7 @@ class FreeText:
         """True between the markers around content."""
         self._with_text: tuple[int, ...] = ()
         """Regions of messages with headers that had text: messages of one region are joined."""
-        self._has_closed: bool = False
+        self.has_closed: bool = False
         """True if reasoning has been closed before."""
         self._open_quotes: int = 0
         """Number of openers that are content, and whose closers have not come: those are content, too."""
@@ -161,7 +161,7 @@ class FreeText:
         self._pieces = []
         self._content_before = self._reasoning_before = None
         self._with_text = ()
-        self._has_closed = False
+        self.has_closed = False
         self._open_quotes = 0
         self._reopened = None
 
@@ -629,7 +629,7 @@ class FreeText:
         if action == ENTER_STATE:
             self._enter_state(rule, end)
         elif action == OPEN_REASONING:
-            if self._has_closed or not self.at_start:
+            if self.has_closed or not self.at_start:
                 self._reopened = context.base + cur.pos, context.base + end
             self._drop(end)
             if context.state.region != IN_REASONING:
@@ -722,7 +722,7 @@ class FreeText:
             context.receiver.reasoning_end()
             self.enter(context.program.content)
             self.fresh = True
-            self._has_closed = True
+            self.has_closed = True
             self._reopened = None
             return
         if self.at_start:

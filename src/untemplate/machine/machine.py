@@ -421,6 +421,11 @@ class Machine(ReaderContext):
         return self._text.has_policy_text
 
     @property
+    def has_closed_reasoning(self) -> bool:
+        """True if a marker has closed reasoning."""
+        return self._text.has_closed
+
+    @property
     def in_reasoning(self) -> bool:
         return self.state.region == IN_REASONING
 
