@@ -115,7 +115,9 @@ def validators() -> dict[str, Any]:
     }
 
 
-HINTS = frozenset(("foreign_marker", "call_like_text", "markup_in_value", "fenced_call", "quoted_call"))
+HINTS = frozenset(
+    ("foreign_marker", "call_like_text", "markup_in_value", "fenced_call", "quoted_call", "unread_marker")
+)
 """Diagnostics that only hint at text: markers in content or in a value, or an opened fence or quotation before a call,
 which a grammar of free text may draw."""
 

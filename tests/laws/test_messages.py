@@ -22,7 +22,7 @@ from .strategies import FORMATS, TOOLS, messages
 EVERY = pytest.mark.parametrize("fmt", FORMATS.values(), ids=list(FORMATS))
 
 
-HINTS = {"markup_in_value", "call_like_text", "fenced_call"}
+HINTS = {"markup_in_value", "call_like_text", "fenced_call", "unread_marker"}
 """Diagnostics of a message that comes back: a value or the content holds markup, or a fence in it is left open."""
 
 

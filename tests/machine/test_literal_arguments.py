@@ -491,3 +491,26 @@ def test_a_subscript_in_a_string_does_not_end_it() -> None:
     check("pythonic", "[s(p='a = d['Hodor'] = 1')]", expected, exhaustive=True, roundtrip=False)
     listed = {"tool_calls": [("f", {"tags": ["a", "b"], "x": 1}, "ok")], "diagnostics": []}
     check("pythonic", "[f(tags=['a', 'b'], x=1)]", listed, exhaustive=True, roundtrip=False)
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments", "codes"),
+    [
+        ("city:New York, NY,unit:celsius", {"city": "New York, NY", "unit": "celsius"}, [UNQUOTED, UNQUOTED]),
+        ("city:New York, NY, unit:celsius", {"city": "New York, NY", "unit": "celsius"}, [UNQUOTED, UNQUOTED]),
+        ("city:at 10:00, 11:00 today,n:3", {"city": "at 10:00, 11:00 today", "n": 3}, [UNQUOTED]),
+        ("city:a, b: c", {"city": "a, b: c"}, [UNQUOTED]),
+        ("city:a,b:c", {"city": "a", "b": "c"}, [UNQUOTED, UNQUOTED]),
+        ('city:a, unit:<|"|>c<|"|>', {"city": "a", "unit": "c"}, [UNQUOTED]),
+        ("n:5, 6,unit:c", {"n": 5, "unit": "c"}, [DROPPED, UNQUOTED]),
+        ("city:", {"city": ""}, ["argument_without_value"]),
+        ("city:,n:1", {"city": "", "n": 1}, ["argument_without_value"]),
+        ("n:", {"n": None}, ["argument_without_value"]),
+    ],
+)
+def test_a_comma_in_a_value_without_quotes(written: str, arguments: dict[str, Any], codes: list[str]) -> None:
+    raw = f"<|tool_call>call:get_weather{{{written}}}<tool_call|>"
+    found = check("gemma4", raw, tools=WEATHER, exhaustive=True, roundtrip=False)
+    assert [json.loads(c.function.arguments) for c in found.tool_calls] == [arguments]
+    assert [d.code for d in found.diagnostics] == codes
+    assert found.tool_calls[0].status in ("recovered", "invalid_arguments")

@@ -377,3 +377,126 @@ def test_text_on_the_line_of_a_quoted_close_is_not_stray() -> None:
         [("f", {"a": "1 ends with </parameter> always"}, "recovered")],
         ["markup_in_value", "missing_close"],
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "calls", "codes", "content"),
+    [
+        (
+            "glm45",
+            "<tool_call>f\n<arg_key>a</arg_key>\n"
+            '<arg_value>print("</arg_value></tool_call>")\nx = 1</arg_value>\n</tool_call>',
+            [("f", {"a": 'print("</arg_value></tool_call>")\nx = 1'}, "recovered")],
+            ["markup_in_value"],
+            None,
+        ),
+        (
+            "qwen3_coder",
+            QWEN.format("<parameter=a>\nprint('</parameter>')\n</parameter>"),
+            [("f", {"a": "print('</parameter>')"}, "recovered")],
+            ["markup_in_value"],
+            None,
+        ),
+        (
+            "minimax_m2",
+            MINIMAX.format('<parameter name="a">say "x"</parameter>\n'),
+            [("f", {"a": 'say "x"'})],
+            [],
+            None,
+        ),
+    ],
+)
+def test_closes_between_two_quotation_marks_are_text(
+    name: str, raw: str, calls: list[Call], codes: list[str], content: str | None
+) -> None:
+    start = "</think>\n" if name == "minimax_m2" else ""
+    expected = {"tool_calls": calls, "diagnostics": codes, "content": content}
+    check(name, start + raw, expected, exhaustive=True, roundtrip=False, tools=TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("raw", "calls", "codes", "content"),
+    [
+        (
+            "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter></function> some junk </tool_call>",
+            [("f", {"a": "1"}, "recovered")],
+            ["stray_text"],
+            None,
+        ),
+        (
+            f"<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter></function> and so</tool_call>\n{NEXT}",
+            [("f", {"a": "1"}, "recovered"), ("g", {"a": "1"})],
+            ["stray_text"],
+            None,
+        ),
+        (
+            "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\nSo much for that.",
+            [("f", {"a": "1"})],
+            ["missing_close"],
+            "So much for that.",
+        ),
+    ],
+)
+def test_stray_text_between_closes(raw: str, calls: list[Call], codes: list[str], content: str | None) -> None:
+    found = check("qwen3_coder", raw, tools=TOOLS, exhaustive=True, roundtrip=False)
+    statuses = [c.status for c in found.tool_calls]
+    assert [(c.function.name, json.loads(c.function.arguments)) for c in found.tool_calls] == [c[:2] for c in calls]
+    assert statuses == [c[2] if len(c) > 2 else "ok" for c in calls]
+    assert ([d.code for d in found.diagnostics], (found.content or "").strip() or None) == (codes, content)
+
+
+def test_stray_text_before_the_close_of_the_section() -> None:
+    raw = '</think>\n<minimax:tool_call>\n<invoke name="f">\n<parameter name="a">1</parameter>\n</invoke> {} '
+    found = check(
+        "minimax_m2", raw.format("so") + "</minimax:tool_call>", tools=TOOLS, exhaustive=True, roundtrip=False
+    )
+    assert [(c.function.arguments, c.status) for c in found.tool_calls] == [('{"a": "1"}', "recovered")]
+    assert ([d.code for d in found.diagnostics], found.content) == (["stray_text"], None)
+
+
+@pytest.mark.parametrize(
+    ("value", "arguments", "codes", "content"),
+    [
+        ("NYC</tool_call>\nLet me see.", {"a": "NYC"}, ["missing_close"], "Let me see."),
+        (
+            "NYC</tool_call> Let me see.</arg_value></tool_call>",
+            {"a": "NYC</tool_call> Let me see."},
+            ["markup_in_value"],
+            None,
+        ),
+        (
+            "one\ntwo</tool_call>\nthree</arg_value></tool_call>",
+            {"a": "one\ntwo</tool_call>\nthree"},
+            ["markup_in_value"],
+            None,
+        ),
+    ],
+)
+def test_a_value_of_one_line_ends_at_the_close_of_the_call_and_of_its_line(
+    value: str, arguments: dict[str, str], codes: list[str], content: str | None
+) -> None:
+    raw = f"<tool_call>f<arg_key>a</arg_key><arg_value>{value}"
+    found = check("glm45", raw, tools=TOOLS, exhaustive=True, roundtrip=False)
+    (call,) = found.tool_calls
+    assert (json.loads(call.function.arguments), call.status) == (arguments, "recovered")
+    assert ([d.code for d in found.diagnostics], (found.content or "").strip() or None) == (codes, content)
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "calls", "codes"),
+    [
+        (
+            "qwen3_coder",
+            '<tool_call><function=f>{"a": "2*3"}</function></tool_call>',
+            [("f", {"a": "2*3"})],
+            ["variant_spelling"],
+        ),
+        ("qwen3_coder", '<function=f>\n{"a": "1"}\n</function>', [("f", {"a": "1"})], ["variant_spelling"]),
+        ("glm45", '<tool_call>f\n{"a": "1"}</tool_call>', [("f", {"a": "1"})], ["variant_spelling"]),
+        ("qwen3_coder", "<function=f>{x}</function>", [], ["call_like_text"]),
+        ("qwen3_coder", "Write <function=f> and {so on}.", [], ["call_like_text"]),
+    ],
+)
+def test_json_in_place_of_tags(name: str, raw: str, calls: list[Call], codes: list[str]) -> None:
+    expected = {"tool_calls": calls, "diagnostics": codes, "content": None if calls else raw}
+    check(name, raw, expected, exhaustive=True, roundtrip=False, tools=TOOLS)

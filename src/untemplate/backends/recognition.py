@@ -173,18 +173,24 @@ class OwnMarkers:
         """The markers around content that are special tokens, and these damaged."""
         fmt = self._format
         texts = sorted(text for text in _texts(fmt.content) if any(token in text for token in fmt.special_tokens))
-        return texts, _Damaged(texts)
+        return texts, _Damaged(texts, self._whole)
 
     @cached_property
     def _damaged_calls(self) -> _Damaged:
-        return _Damaged([*self._call_marks, *self._around_content[0]])
+        return _Damaged([*self._call_marks, *self._around_content[0]], self._whole)
 
     @cached_property
     def _damaged_reasoning(self) -> tuple[_Damaged, _Damaged]:
         reasoning = self._format.reasoning
         if reasoning is None:
-            return _Damaged(()), _Damaged(())
-        return _Damaged(_texts(reasoning.open)), _Damaged(_texts(reasoning.close))
+            return _Damaged((), self._whole), _Damaged((), self._whole)
+        return _Damaged(_texts(reasoning.open), self._whole), _Damaged(_texts(reasoning.close), self._whole)
+
+    @cached_property
+    def _whole(self) -> re.Pattern[str]:
+        """The pattern of all markers."""
+        marks = sorted(filter(_MARKUP.match, _texts(self._format)), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, marks)) or "(?!)")
 
 
 def _texts(*parts: Any) -> set[str]:
@@ -195,13 +201,15 @@ def _texts(*parts: Any) -> set[str]:
 _SHORTEST: Final = 6
 """Fewest characters of a marker that is recognised although it is damaged. A shorter one is too like other text."""
 _LONGEST: Final = 128
-"""Characters of reasoning in which its opener is looked for. No marker is longer."""
+"""Characters around a place in which a marker is looked for. No marker is longer."""
 
 
 class _Damaged:
-    """Markers with one character lost, added or replaced. One half of such a marker is whole, and is searched."""
+    """Markers with one character lost, added or replaced. One half of such a marker is whole, and is searched.
+    ``whole``: a pattern of all markers that are not damaged; what is a part of one does not count."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, texts: Iterable[str], whole: re.Pattern[str]) -> None:
+        self._whole = whole
         marks = [text for text in texts if len(text) >= _SHORTEST and _MARKUP.match(text)]
         self._halves = [(text[: len(text) // 2], text[len(text) // 2 :]) for text in marks]
 
@@ -210,9 +218,14 @@ class _Damaged:
         best: tuple[int, str] | None = None
         for first, last in self._halves:
             for start, end in (*_with_first_half(text, first, last), *_with_last_half(text, first, last)):
-                if (best is None or start < best[0]) and not _in_code(text, start):
+                if (best is None or start < best[0]) and not self._is_whole(text, start, end):
                     best = start, text[start:end]
         return best
+
+    def _is_whole(self, text: str, start: int, end: int) -> bool:
+        """True if what is there is a part of a marker that is not damaged, or in inline code."""
+        near = self._whole.finditer(text, max(start - _LONGEST, 0), end + _LONGEST)
+        return any(m.start() < end and start < m.end() for m in near) or _in_code(text, start)
 
 
 def _with_first_half(text: str, first: str, last: str) -> Iterator[tuple[int, int]]:

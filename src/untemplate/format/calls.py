@@ -171,8 +171,9 @@ class NamedBody:
     ``{index}`` and ``{id}`` once each: the number of the call and its id. Text that does not fit the pattern is read as
     the name. Default: ``"{name}"``. Example: ``"functions.{name}:{index}"``."""
     name_close: Marker | None = None
-    """Marker after the name. If a model leaves it out, the opening of the arguments ends the name. Default: ``None``,
-    only that opening ends it, as in ``get_weather(``. Example: ``Marker(">\\n")``."""
+    """Marker after the name. If a model leaves it out, the opening of the arguments ends the name, unless the marker is
+    a word (``.call``). Default: ``None``, only that opening ends it, as in ``get_weather(``. Example:
+    ``Marker(">\\n")``."""
     empty_close: Marker | None = None
     """Marker after the name of a call that ends there, without arguments. It is parsed and never written. Default:
     ``None``. Example: ``Marker('"/>')`` for DeepSeek's DSML."""

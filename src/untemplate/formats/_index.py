@@ -333,6 +333,7 @@ MARKERS: Final[dict[str, str]] = {
     '<|action_start|><|plugin|>': 'begins calls in internlm',
     '<|begin|>': 'begins messages in solar_open',
     '<|channel>': 'begins reasoning in gemma4',
+    '<|channel>response': 'ends reasoning in gemma4',
     '<|channel>thought': 'begins reasoning in gemma4',
     '<|channel|>': 'begins messages in gpt-oss',
     '<|close|>think<|sep|>': 'ends reasoning in kimi_k3',

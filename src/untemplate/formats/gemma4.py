@@ -19,7 +19,8 @@ REASONING = Format(
     reasoning=Reasoning(
         # Ollama's Gemma4Parser takes the channel's name off the thoughts, if it is there.
         open=Marker("<|channel>thought\n", ("<|channel>",)),
-        close=Marker("\n<channel|>"),
+        # Models name the next channel in place of the close (the "response" after "thought").
+        close=Marker("\n<channel|>", ("<|channel>response\n",)),
         repeats=True,
     ),
     special_tokens=("<turn|>", "<|tool_response>", "<|channel>", "<channel|>"),

@@ -1,7 +1,8 @@
 """Llama 3.1, 3.2, 3.3 and 4.
 
 * Llama 3 writes a bare JSON object, ``{"name": …, "parameters": …}`` (template of Llama-3.1-8B-Instruct, the tool_calls
-  branch), also after ``<|python_tag|>``. ``; `` separates several calls (lemonade#1562). Llama 4's
+  branch), also after ``<|python_tag|>``. ``; `` separates several calls (lemonade#1562). Its built-in tools are called
+  with ``<|python_tag|>name.call(key="value")`` (the same template, the builtin_tools branch). Llama 4's
   ``<|python_start|>`` and ``<|python_end|>`` are read too: its users name the JSON parser for it (vllm#16214).
 * Llama 4 writes Python calls in ``<|python_start|>[…]<|python_end|>``, the same list without markers, and JSON like
   Llama 3 in either place (vllm#46863, vllm#16214).
@@ -25,6 +26,12 @@ LLAMA3_JSON = Format(
         Tools(
             body=BODY,
             section_open=Marker("<|python_tag|>", ("<|python_start|>",)),
+            separator=Marker("; "),
+            stray_closes=("<|python_end|>",),
+        ),
+        Tools(
+            body=NamedBody(name_close=Marker(".call"), arguments=LiteralArguments()),
+            section_open=Marker("<|python_tag|>"),
             separator=Marker("; "),
             stray_closes=("<|python_end|>",),
         ),

@@ -11,7 +11,7 @@ import re
 from typing import Final, final
 
 from . import tags
-from .arguments.lookahead import damaged_literal
+from .arguments.lookahead import MAX_STRAY, STRAY_TEXT, damaged_literal
 from .arguments.xml_text import masked_xml, unescape_xml
 from .call_arguments import ArgumentsReader
 from .call_emitter import CallEmitter
@@ -30,7 +30,17 @@ _NAME: Final = 3
 _ID: Final = 4
 _ARGUMENTS: Final = 5
 _AFTER: Final = 6
-PHASES: Final = ("choosing the syntax", "between calls", "opening", "name", "id", "arguments", "after the arguments")
+_CLOSING: Final = 7
+PHASES: Final = (
+    "choosing the syntax",
+    "between calls",
+    "opening",
+    "name",
+    "id",
+    "arguments",
+    "after the arguments",
+    "between the closes",
+)
 """What is read in each phase."""
 
 # Lists of calls.
@@ -164,7 +174,7 @@ class CallReader:
             return self._read_between()
         if phase == _NAME:
             return self._read_name()
-        if phase == _AFTER:
+        if phase in (_AFTER, _CLOSING):
             return self._read_after()
         if phase == _BODY:
             return self._read_body()
@@ -177,7 +187,7 @@ class CallReader:
             return None if name is None else name.goes_on
         if phase == _BETWEEN:
             return self.syntax.between.goes_on_after_spaces
-        if phase == _AFTER:
+        if phase in (_AFTER, _CLOSING):
             return self.syntax.after.goes_on_after_spaces
         if phase == _BODY:
             return self.syntax.before_body.goes_on_after_spaces
@@ -189,7 +199,7 @@ class CallReader:
 
     def finish(self) -> bool:
         """End the output. Return False if what is being read is not a call and must become text."""
-        if self._phase == _AFTER:
+        if self._phase in (_AFTER, _CLOSING):
             return True
         if self._phase == _BETWEEN:
             return not self.context.speculation.active or (self.has_call and self.context.tentative is not None)
@@ -315,6 +325,8 @@ class CallReader:
             return AGAIN
         if self.has_call and (self._list != _NO_LIST or context.in_section) and not self._is_accepted_close():
             answer = self._read_stray(_STRAY_BRACKET, self.syntax.between)
+            if answer == NO_MATCH and context.in_section and not context.text_makes_text:
+                answer = self._read_stray(STRAY_TEXT, self.syntax.section_end)
             if answer == NO_MATCH:
                 answer = self._read_damaged_section()
             if answer != NO_MATCH:
@@ -596,9 +608,12 @@ class CallReader:
             self._consume(end)
             if tag == tags.CALL_CLOSE or not syntax.closes:
                 return self._over()
+            self._phase = _CLOSING
             return AGAIN
         if syntax.closes:
             answer = self._read_stray(_STRAY, syntax.after)
+            if answer == NO_MATCH and self._phase == _CLOSING:
+                answer = self._read_stray(STRAY_TEXT, syntax.after)
             if answer == NO_MATCH:
                 answer = self._read_damaged(syntax.after, syntax.between)
                 if answer == AGAIN:
@@ -651,11 +666,11 @@ class CallReader:
         return answer
 
     def _read_stray(self, stray: re.Pattern[str], literals: Literals) -> int:
-        """Drop punctuation in front of one of these literals. Return AGAIN, NO_MATCH or MORE."""
+        """Drop stray text in front of one of these literals. Return AGAIN, NO_MATCH or MORE."""
         context = self.context
         cur = context.cur
         found = stray.match(cur.text, cur.pos)
-        if found is None:
+        if found is None or found.end() - cur.pos > MAX_STRAY:
             return NO_MATCH
         if found.end() == len(cur.text) and not cur.final:
             return MORE

@@ -378,7 +378,8 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
 
         syntax.body = compile_elements(syntax, name, tools, body, arguments, turn_end)
     elif isinstance(arguments, LiteralArguments):
-        ends += [(arguments.open, tags.KEY_OPEN), ("(", tags.KEY_OPEN), ("{", tags.KEY_OPEN)]
+        if not _is_word(body.name_close):
+            ends += [(arguments.open, tags.KEY_OPEN), ("(", tags.KEY_OPEN), ("{", tags.KEY_OPEN)]
         from .literal.compiler import compile_literal
 
         syntax.body = compile_literal(syntax, arguments)
@@ -391,6 +392,11 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         name.damaged_ends = (*((tags.KEY_OPEN,) if in_tags else ()), tags.ARGUMENTS_CLOSE, tags.CALL_CLOSE)
     _compile_name(name, Literals(_tags(*ends)))
     name.id_ends = Literals(_tags((body.name_close, tags.NAME_CLOSE)))
+
+
+def _is_word(marker: Marker | None) -> bool:
+    """True if a marker is like a word (``.call``), so that only it shows that this is a call."""
+    return marker is not None and marker.text.strip(WS) != "" and not _MARKED.search(marker.text)
 
 
 def _compile_section(

@@ -72,7 +72,7 @@ DIAGNOSTICS: Final[dict[DiagnosticCode, str]] = {
     "nested_too_deep": "elements are nested too deep; those in the innermost one that is read are its text",
     "quoted_call": "a call that the text around it quotes was not taken as a call; it is content",
     "stray_close": "a closing marker with nothing to close was dropped",
-    "stray_text": "punctuation between the arguments and the end of the call was dropped",
+    "stray_text": "text between the arguments and the end of the call, or between two closes, was dropped",
     "text_between_arguments": "text between arguments was dropped",
     "uncertified_arguments": "the call needs an ability that the certificate of the format denies",
     "unclosed_message": "a message header came before the message before it was closed; that ends there",

@@ -81,7 +81,8 @@ def alignments(fmt: Format) -> tuple[Alignment, ...]:
         if isinstance(body, JsonBody):
             found += [as_written, in_a_string, as_members]
         elif isinstance(body.arguments, TaggedArguments):
-            found.append(in_xml_tags if body.arguments.escape_of_keys == "xml" else in_tags)
+            # Models write JSON in place of the tags.
+            found += [in_xml_tags if body.arguments.escape_of_keys == "xml" else in_tags, as_written]
         elif isinstance(body.arguments, ElementArguments):
             found.append(in_elements)
         elif isinstance(body.arguments, LiteralArguments):

@@ -17,6 +17,10 @@ from ..signals import MORE, NO_MATCH
 
 MAX_LOOKAHEAD: Final = 256
 """Most characters of white space after a close, of a key, and of stray text before a key."""
+MAX_STRAY: Final = 64
+"""Most characters of stray text between two closes."""
+STRAY_TEXT: Final = re.compile(r"[^\n\"'`<>]+")
+"""Text that a model writes between two closes, and not a quotation of the first one."""
 _MAX_OPENERS: Final = 6
 """Most literals that one opener of a call is made of: those of the section, the call and the name, each doubled."""
 _SHORTEST_DAMAGED: Final = 5
@@ -30,6 +34,7 @@ PLAIN: Final = 1
 LINE_START: Final = 2
 MOST_OF_LINE: Final = 256
 """Most characters of a line before a literal that are looked at."""
+QUOTE_SIGNS: Final = "\"'`"
 QUOTES: Final = re.compile(r"[\"`]|(?<!\w)'|(?<!\S)#|(?<!:)//|--|/\*|<!--")
 """Signs after which the rest of a line is quoted, or a comment. An apostrophe is not one."""
 

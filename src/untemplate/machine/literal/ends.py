@@ -118,10 +118,15 @@ _TAIL: Final = re.compile(r"(?:[)\]}][)\]} \t\r\n]*+|,[ \t\r\n]*+[\w.\-]*+[ \t\r
 """The beginning of what may end a string whose closing marker is missing."""
 
 
+_AFTER_COMMA: Final = re.compile(r"([ \t\r\n]*+)(?:([^\W\d][\w.\-]*+)[ \t\r\n]*+:|[\"'<)\]}]|\Z)")
+"""What may follow the comma after a value: a key, which may be quoted or between markers, or a close."""
+_AFTER_COMMA_BEGUN: Final = re.compile(r"[ \t\r\n]*+(?:[^\W\d][\w.\-]*+[ \t\r\n]*+)?\Z")
+
+
 @final
 class MarkedStringEnds:
-    """Decides where the strings between markers end whose closing marker is missing. It shares the lists of open
-    brackets and of the keys so far with the call's reader."""
+    """Decides where the strings between markers end whose closing marker is missing, and those without any marker. It
+    shares the lists of open brackets and of the keys so far with the call's reader."""
 
     def __init__(self, closers: list[str], seen: set[str], syntax: LiteralSyntax, tools: ToolSet, name: str) -> None:
         self._closers: list[str] = closers
@@ -149,6 +154,23 @@ class MarkedStringEnds:
             return NO_MATCH
         tool = self._tools.get(self._name)
         return found.start() if tool is not None and found.group(1) in tool.properties() else NO_MATCH
+
+    def ends_at_comma(self, cur: Cursor, pos: int) -> int:
+        """Return DONE if a string without quotes ends at the comma before ``pos``: a declared argument that has not
+        come follows, or a key directly after the comma. NO_MATCH or MORE."""
+        text = cur.text
+        most = pos + _MAX_TAIL
+        if not cur.final and len(text) < most and _AFTER_COMMA_BEGUN.match(text, pos) is not None:
+            return MORE
+        found = _AFTER_COMMA.match(text, pos, most)
+        if found is None:
+            return NO_MATCH
+        key = found.group(2)
+        if key is None or not found.group(1):
+            return DONE
+        tool = self._tools.get(self._name)
+        declared = tool is not None and key in tool.properties()
+        return DONE if declared and key not in self._seen else NO_MATCH
 
     def chain(self, text: str, pos: int, stop: int) -> int:
         """Return where the closes of all that is open begin, if they end in front of ``stop``; or NO_MATCH."""

@@ -33,6 +33,7 @@ from .words import (
     closing_quote,
     cut_word,
     escape_end,
+    is_literal,
     may_begin_path,
     unescape,
     unescaped,
@@ -144,7 +145,7 @@ class LiteralReader(ArgumentReader):
             elif self._phase == _VALUE:
                 if c in ")]}" or c == ",":
                     out.report("argument_without_value", cur.pos, cur.pos)
-                    self._put_null(out)
+                    self._put_nothing(out)
                 elif not self._begin_value(cur, c, out):
                     return MORE
             elif c in ")]}":
@@ -319,8 +320,10 @@ class LiteralReader(ArgumentReader):
             out.put(", ")
             self._comma = False
 
-    def _put_null(self, out: ArgumentWriter) -> None:
-        out.put("null")
+    def _put_nothing(self, out: ArgumentWriter) -> None:
+        """Put the value of an argument that has none: an empty string where the schema allows one, else null."""
+        param = self._top_param() if len(self._closers) == 1 else None
+        out.put('""' if param is not None and param.types and param.may_be_string else "null")
         self._comma = True
         self._phase = _NEXT
 
@@ -353,7 +356,7 @@ class LiteralReader(ArgumentReader):
     def close(self, out: CallHandler) -> None:
         """Close everything that is open, because the call was closed here."""
         if self._phase == _VALUE:
-            self._put_null(out)
+            self._put_nothing(out)
         self._decide_brace(out)
         while self._json:
             closer = self._json.pop()
@@ -605,7 +608,12 @@ class LiteralReader(ArgumentReader):
                 self._add_word(text[cur.pos : end], out)
                 cur.pos = end
                 return MORE
-            if not self._is_inside_word(text[end]):
+            comma = self._comma_in_word(cur, end) if text[end] == "," else DONE
+            if comma == MORE:
+                self._add_word(text[cur.pos : end], out)
+                cur.pos = end
+                return MORE
+            if comma == DONE and not self._is_inside_word(text[end]):
                 self._add_word(text[cur.pos : end], out)
                 cur.pos = end
                 self._end_word(cur, out)
@@ -613,6 +621,16 @@ class LiteralReader(ArgumentReader):
                 return DONE
             self._add_word(text[cur.pos : end + 1], out)
             cur.pos = end + 1
+
+    def _comma_in_word(self, cur: Cursor, end: int) -> int:
+        """Return NO_MATCH if the comma at ``end`` is a part of a value without quotes, DONE or MORE."""
+        if self._by_place or len(self._closers) > 1 or self._word_depth or self._word_quote:
+            return DONE
+        if not self._word_streams:
+            word = ("".join(self._word) + cur.text[cur.pos : end]).strip(WS)
+            if is_literal(word, self._wants_string()):
+                return DONE
+        return self._marked_ends.ends_at_comma(cur, end + 1)
 
     def _is_inside_word(self, c: str) -> bool:
         """Follow the quotes and brackets of a word. False if ``c`` ends it."""

@@ -34,6 +34,11 @@ def cut_word(word: str, as_string: bool) -> str:
     return word if number else f'"{json_escape(word)}'
 
 
+def is_literal(word: str, as_string: bool) -> bool:
+    """True if a word is a constant or, unless it is to be a string, a number."""
+    return word in _WORDS or (not as_string and _number_json(word) != "")
+
+
 def word_json(word: str, as_string: bool, as_written: bool) -> tuple[str, bool]:
     """Return the JSON of a word, and True if the word is a literal. With ``as_string``, numbers are strings.
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import final
+import re
+from typing import Final, final
 
 from .. import tags
 from ..arguments.base import ArgumentReader, CallBeginning
 from ..call_syntax import Body
+from ..json.reader import JsonArguments
 from ..ledger import MARKUP
 from ..lexer import Cursor
 from ..signals import AGAIN, DONE, NO_MATCH
 from .program import TaggedSyntax
 from .reader import TaggedReader
+
+_OBJECT: Final = re.compile(r"\{[ \t\r\n]*+[\"}]")
+_OBJECT_BEGUN: Final = re.compile(r"\{[ \t\r\n]*+\Z")
 
 
 @final
@@ -33,7 +38,18 @@ class TaggedBody(Body):
         answer = call.at_close(cur, self.syntax.tags)
         if answer == DONE:
             return call.read_with(self._reader(call))
+        if answer == AGAIN and call.opened and cur.text[cur.pos] == "{":
+            return self._begin_object(cur, call)
         return NO_MATCH if answer == AGAIN else answer
+
+    def _begin_object(self, cur: Cursor, call: CallBeginning) -> int:
+        """Begin arguments that are a JSON object in place of tags, as its first two characters show."""
+        found = _OBJECT.match(cur.text, cur.pos)
+        if found is None:
+            return call.more_if(_OBJECT_BEGUN, cur.pos)
+        call.commit_once()
+        call.report("variant_spelling", cur.pos, cur.pos + 1)
+        return call.read_with(JsonArguments(self.syntax.frame.stops))
 
     def at_key(self, call: CallBeginning) -> ArgumentReader | None:
         reader = self._reader(call)

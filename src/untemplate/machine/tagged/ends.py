@@ -24,8 +24,13 @@ from ..arguments.lookahead import (
     ENDS_MISSPELLED,
     LINE_START,
     MAX_LOOKAHEAD,
+    MAX_STRAY,
+    MOST_OF_LINE,
     PLAIN,
+    QUOTE_SIGNS,
     QUOTED,
+    QUOTES,
+    STRAY_TEXT,
     after_spaces,
     begins_line,
     is_nearly,
@@ -82,6 +87,8 @@ class ValueEnds:
         """Tags in the value whose closes could be taken for its own."""
         self._start: int = 0
         """Where the literal in question begins."""
+        self._before: str = "\n"
+        """The character before it."""
         self._awaited: Literals = syntax.value_successors
         self._undecided: int = 0
         """After MORE: characters from the literal to the text that decides; 0 if any text may decide."""
@@ -140,9 +147,10 @@ class ValueEnds:
         self._start = found.start()
         return self._wait(successors, found.start("rest"))
 
-    def decide(self, cur: Cursor, found: re.Match[str], place: int, call: CallHandler) -> int:
+    def decide(self, cur: Cursor, found: re.Match[str], line: list[str], before: str, call: CallHandler) -> int:
         """Return how the value goes on at a literal that may end it: ENDS…, NO_MATCH if the literal is part of the
-        value, or MORE. ``place``: its place in its line."""
+        value, or MORE. ``line``: the last pieces of the value; ``before``: what comes after them."""
+        self._before = (before or line[-1])[-1]
         start = found.start()
         self.end = found.end()
         self._start = start
@@ -153,9 +161,9 @@ class ValueEnds:
             return NO_MATCH
         self.markup = tag in _MARKUP
         if tag == tags.VALUE_CLOSE:
-            return self._at_close(cur, start, place, call)
+            return self._at_close(cur, start, call)
         if tag == tags.KEY_OPEN:
-            return self._at_key(cur, start, place, call)
+            return self._at_key(cur, start, self._place_of_key(line, before), call)
         if tag in (tags.VALUE_OPEN, tags.TYPE_OPEN):
             return NO_MATCH
         if tag in (tags.OTHER_OPEN, tags.OTHER_CLOSE):
@@ -163,7 +171,7 @@ class ValueEnds:
         if tag == tags.VALUE_STEM:
             return NO_MATCH if self._quotation.shows_call() else self._at_misspelled(cur, call)
         if tag in RANKS:
-            return self._at_chain(cur, start, call)
+            return self._at_chain(cur, start, "".join(line) + before, call)
         if tag == tags.TURN_END:
             return ENDS_BEFORE if call.has_id(start, self.end) else NO_MATCH
         end = self._whole_opener(cur, start)
@@ -171,6 +179,13 @@ class ValueEnds:
             self._quotation.show_call(cur.text[start:end])
             self.end = end
         return MORE if end == MORE else NO_MATCH
+
+    def _place_of_key(self, line: list[str], before: str) -> int:
+        """Return the place in its line of a key that comes after this text."""
+        if self._before == "\n":
+            return LINE_START
+        rest = ("".join(line) + before).rpartition("\n")[2]
+        return PLAIN if QUOTES.search(rest[-MOST_OF_LINE:]) is None else QUOTED
 
     def goes_on(self, kept: str, text: str) -> bool:
         """True if the text does not decide the literal at the beginning of ``kept``."""
@@ -182,17 +197,35 @@ class ValueEnds:
         self._undecided = pos - self._start
         return MORE
 
-    def _at_close(self, cur: Cursor, start: int, place: int, call: CallHandler) -> int:
+    def _at_close(self, cur: Cursor, start: int, call: CallHandler) -> int:
         end = self.end
         if call.has_id(start, end):
             return ENDS
+        if self._before in QUOTE_SIGNS:
+            quoted = self._is_between_quotes(cur, end, call)
+            if quoted != NO_MATCH:
+                return MORE if quoted == MORE else NO_MATCH
         if self._quotation.open:
-            verdict = self._at_quoted_close(cur, end, VALUE, place, call)
+            verdict = self._at_quoted_close(cur, end, VALUE, call)
             if verdict != NO_MATCH or self._quotation_took:
                 return verdict
         return self._may_follow(cur, end, True, call)
 
-    def _at_quoted_close(self, cur: Cursor, pos: int, rank: int, place: int, call: CallHandler) -> int:
+    def _is_between_quotes(self, cur: Cursor, end: int, call: CallHandler) -> int:
+        """Return DONE if the sign before the close that ends at ``end`` also follows it and its chain: they are text.
+        NO_MATCH or MORE."""
+        last, after = self._read_chain(cur, end, call)
+        if last == MORE:
+            return MORE
+        if after >= len(cur.text) and not cur.final:
+            self._undecided = 0  # any character may follow
+            return MORE
+        if cur.text[after : after + 1] != self._before:
+            return NO_MATCH
+        self.end = after
+        return DONE
+
+    def _at_quoted_close(self, cur: Cursor, pos: int, rank: int, call: CallHandler) -> int:
         """Decide at a close of this rank, or at the chain at ``pos``, in a value that shows openers which it has not
         closed: the value ends, or the close belongs to the quotation, which takes it."""
         quotation = self._quotation
@@ -210,7 +243,7 @@ class ValueEnds:
             return ends
         if last >= self._call:
             ranks = self._ranks_in(cur.text, at, after) + [VALUE] * (rank == VALUE)
-            if self._is_own_chain(cur, after, ranks, follows, place):
+            if self._is_own_chain(cur, after, ranks, follows):
                 return ends
             for one in ranks:
                 quotation.close(one)
@@ -225,25 +258,24 @@ class ValueEnds:
             self._quotation_took = True
         return NO_MATCH
 
-    def _is_own_chain(self, cur: Cursor, end: int, ranks: list[int], follows: int, place: int) -> bool:
+    def _is_own_chain(self, cur: Cursor, end: int, ranks: list[int], follows: int) -> bool:
         """True if a whole chain that ends at ``end`` belongs to the call, although the value shows openers. One that
         the quotation owns does not. Others do before another call, with the section's close, or on their own lines."""
         if self._quotation.owns_all(ranks):
             return False
         if follows == _OPENER or RANKS[tags.SECTION_CLOSE] in ranks:
             return True
-        return VALUE in ranks and self._stands_alone(cur.text, end, place)
+        return VALUE in ranks and self._stands_alone(cur.text, end)
 
     def _ranks_in(self, text: str, start: int, end: int) -> list[int]:
         """Return the ranks of the closes of a chain."""
         successors = self._syntax.value_successors
         return [RANKS[successors.tags[found.group()]] for found in successors.pattern.finditer(text, start, end)]
 
-    def _stands_alone(self, text: str, end: int, place: int) -> bool:
+    def _stands_alone(self, text: str, end: int) -> bool:
         """True if a value's close and a chain that ends at ``end`` are on lines of their own, as the renderer writes
         them."""
-        spaces = SPACES.match(text, end, end + MAX_LOOKAHEAD)
-        return (place == LINE_START or not self._syntax.trim_after) and spaces is not None and "\n" in spaces.group()
+        return (self._before == "\n" or not self._syntax.trim_after) and _ends_line(text, end)
 
     def _key_follows(self, cur: Cursor, pos: int) -> int:
         """Return DONE if the opener of a declared parameter that has not come is at ``pos``, and no quoted call is
@@ -333,14 +365,27 @@ class ValueEnds:
         """Return ENDS if the chain at ``start`` ends a call whose last value has a close tag."""
         rank, end = self._read_chain(cur, start, call)
         # The outermost close may be missing. Text on the same line means that the value quotes the chain.
-        spaces = SPACES.match(cur.text, end, end + MAX_LOOKAHEAD)
-        if rank >= self._outermost or (spaces is not None and "\n" in spaces.group()):
+        if rank >= self._outermost or _ends_line(cur.text, end):
             return ENDS
         follows = MORE if rank == MORE else self._follows(cur, end, call)
+        if follows == _TEXT and rank > 0:
+            follows = self._stray_text(cur, end, rank, call)
         if follows == MORE:
             self._undecided = 0  # any text may hold the new line
             return MORE
         return NO_MATCH if follows == _TEXT else ENDS
+
+    def _stray_text(self, cur: Cursor, start: int, rank: int, call: CallHandler) -> int:
+        """Return _END if a little text without quotation marks is between a close of this rank and one that comes after
+        it in the chain; _TEXT or MORE."""
+        found = self._syntax.value_stops.near(cur.text, start, start + MAX_STRAY)
+        end = self._syntax.value_stops.undecided_from(cur.text, start) if found is None else found.start()
+        if end - start > MAX_STRAY or STRAY_TEXT.fullmatch(cur.text, start, end) is None:
+            return _TEXT
+        if found is None:
+            return _TEXT if cur.final else MORE
+        further = RANKS.get(self._syntax.value_stops.tags[found.group()], 0) > rank
+        return _END if further and call.may_be_marker(found.start(), found.end()) else _TEXT
 
     def _stray_line(self, cur: Cursor, pos: int, call: CallHandler) -> int:
         """Return ENDS if there is only stray text between a close tag and another parameter at the start of a line, or
@@ -466,17 +511,27 @@ class ValueEnds:
             self.end = stem
         return ENDS_MISSPELLED if verdict == ENDS else verdict
 
-    def _at_chain(self, cur: Cursor, start: int, call: CallHandler) -> int:
-        """Decide at closes around the value, without its own close before them."""
+    def _at_chain(self, cur: Cursor, start: int, before: str, call: CallHandler) -> int:
+        """Decide at closes around the value, without its own close before them. ``before``: the end of the value."""
         if self._quotation.open:
             rank = RANKS[self._syntax.value_stops.tags[cur.text[start : self.end]]]
-            verdict = self._at_quoted_close(cur, start, rank, PLAIN, call)
+            verdict = self._at_quoted_close(cur, start, rank, call)
             if verdict != NO_MATCH or self._quotation_took:
                 return verdict
         if self._syntax.value_stops.tags[cur.text[start : self.end]] != self._syntax.frame.innermost:
             return NO_MATCH
         ends = self._ends_calls(cur, start, call)
+        if ends == NO_MATCH and before.rfind("\n") == 0:
+            ends = self._ends_line(cur, start, call)
         return ENDS_BEFORE if ends == DONE else ends
+
+    def _ends_line(self, cur: Cursor, start: int, call: CallHandler) -> int:
+        """Return DONE if a whole chain is at ``start``, and the end of its line after it; NO_MATCH or MORE."""
+        rank, end = self._read_chain(cur, start, call)
+        if rank == MORE or (rank == self._outermost and not cur.final and not cur.text[end:].strip(WS)):
+            self._undecided = 0
+            return MORE
+        return DONE if rank == self._outermost and _ends_line(cur.text, end) else NO_MATCH
 
     def _ends_calls(self, cur: Cursor, start: int, call: CallHandler) -> int:
         """Return DONE if a whole chain is at ``start``, and a call or the end of the output after it; NO_MATCH or
@@ -544,6 +599,12 @@ class ValueEnds:
             message_ends = True
         opened = self._at_opener(cur, pos, call)
         return MORE if opened == MORE else _OPENER if opened >= 0 else _TEXT
+
+
+def _ends_line(text: str, pos: int) -> bool:
+    """True if only white space comes between ``pos`` and the end of its line."""
+    spaces = SPACES.match(text, pos, pos + MAX_LOOKAHEAD)
+    return spaces is not None and "\n" in spaces.group()
 
 
 def _first(literals: Literals, kind: int) -> str:

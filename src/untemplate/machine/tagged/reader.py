@@ -22,12 +22,9 @@ from ..arguments.lookahead import (
     ENDS_BEFORE,
     ENDS_IN_QUOTATION,
     ENDS_MISSPELLED,
-    LINE_START,
     MAX_LOOKAHEAD,
     MOST_OF_LINE,
-    PLAIN,
-    QUOTED,
-    QUOTES,
+    QUOTE_SIGNS,
 )
 from ..arguments.value_text import STREAM, ValueText
 from ..arguments.xml_text import unescape_xml
@@ -486,13 +483,14 @@ class TaggedReader(ArgumentReader):
                 self._read_text(cur, held, call)
                 return MORE
             verdict = NO_MATCH
-            regular = None if self._dropping else self._ends.regular(cur, at, call)
+            before = text[start:at] or self._line[-1]
+            regular = None if self._dropping or before[-1] in QUOTE_SIGNS else self._ends.regular(cur, at, call)
             if regular is not None:
                 verdict = ENDS if regular["rest"] is None else self._ends.waits_after(cur, regular, call)
                 if verdict == ENDS:
                     return self._end_regularly(cur, at, regular, call)
             if verdict == NO_MATCH:
-                verdict = self._ends.decide(cur, found, self._place(found, text[start:at]), call)
+                verdict = self._ends.decide(cur, found, self._line, text[start:at], call)
             if verdict == NO_MATCH:
                 if self._ends.markup:
                     self._report_markup(at, found.end(), call)
@@ -545,15 +543,6 @@ class TaggedReader(ArgumentReader):
         self._value.close(call, cur.pos)
         self._leave_section()
         self._phase = _BETWEEN
-
-    def _place(self, found: re.Match[str], before: str) -> int:
-        """Return the place in its line of a literal that comes after this text of the value."""
-        if (before or self._line[-1])[-1] == "\n":
-            return LINE_START
-        if self._ends.stops.tags[found.group()] != tags.KEY_OPEN:
-            return PLAIN
-        line = ("".join(self._line) + before).rpartition("\n")[2]
-        return PLAIN if QUOTES.search(line[-MOST_OF_LINE:]) is None else QUOTED
 
     def _report_markup(self, start: int, end: int, call: CallHandler) -> None:
         """Report markup of the call in a value, once for each value."""

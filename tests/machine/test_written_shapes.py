@@ -1,0 +1,85 @@
+"""Shapes of calls that models write and their templates do not: each is read, or is text that is reported.
+
+Each shape is read where nothing quotes it, and is text in the contexts in which injected text is quoted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from untemplate import OutputParser
+from untemplate.testing import check
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}},
+    }
+]
+CALLS = {
+    "built-in": ("llama3_json", '<|python_tag|>f.call(a="1")'),
+    "JSON in a function tag": ("qwen3_coder", '<function=f>{"a": "1"}</function>'),
+    "JSON after the name": ("glm45", '<tool_call>f\n{"a": "1"}</tool_call>'),
+}
+EVERY = pytest.mark.parametrize(("name", "call"), CALLS.values(), ids=list(CALLS))
+QUOTING: dict[str, Callable[[str], str]] = {
+    "inline code": lambda c: f"The page says `{c}` which is how it calls.",
+    "double backticks": lambda c: f"The page says ``{c}`` which is how it calls.",
+    "blockquote": lambda c: "It says:\n\n> " + c.replace("\n", "\n> ") + "\n\nThat is all.",
+    "table row": lambda c: "| kind | text |\n|---|---|\n| call | " + c.replace("\n", " ") + " |\n\nDone.",
+    "quotation marks": lambda c: f'The page says "{c}".',
+    "JSON string": lambda c: '{"note": ' + json.dumps(c) + "}",
+    "diff": lambda c: "```diff\n@@ -1 +1,2 @@\n+" + c.replace("\n", "\n+") + "\n```\nA diff.",
+}
+
+
+@EVERY
+def test_it_is_read(name: str, call: str) -> None:
+    found = check(name, call, tools=TOOLS, exhaustive=True, roundtrip=False)
+    assert [(c.function.name, c.function.arguments, c.status) for c in found.tool_calls] == [("f", '{"a": "1"}', "ok")]
+
+
+@EVERY
+@pytest.mark.parametrize("context", QUOTING)
+def test_a_quoted_one_is_text(name: str, call: str, context: str) -> None:
+    text = QUOTING[context](call)
+    found = check(name, text, tools=TOOLS, roundtrip=False, cuts=30)
+    assert (found.tool_calls, found.content) == ([], text)
+
+
+@pytest.mark.parametrize(
+    ("raw", "calls"),
+    [
+        ('<|python_tag|>f.call(a="1"); g.call(b=2, c=true)', [("f", '{"a": "1"}'), ("g", '{"b": 2, "c": true}')]),
+        ("<|python_tag|>f.call()", [("f", "{}")]),
+        ('<|python_tag|>print("x")', []),
+        ("<|python_tag|>import os\nprint(os.getcwd())", []),
+    ],
+)
+def test_built_in_calls_of_llama(raw: str, calls: list[tuple[str, str]]) -> None:
+    found = check("llama3_json", raw, exhaustive=True, roundtrip=False)
+    assert [(c.function.name, c.function.arguments) for c in found.tool_calls] == calls
+    assert [d.code for d in found.diagnostics] == ([] if calls else ["call_like_text"])
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "code"),
+    [
+        ("qwen3_coder", "<function=f>\n<a>1</a>\n</function>", "call_like_text"),
+        ("glm45", "<tool_call>f\n<a>1</a>\n</f>\n</tool_call>", "call_like_text"),
+        ("qwen3_coder", "<function>f</function>\n<parameter>a</parameter>", "call_like_text"),
+        ("hermes", '<tool_call>f\n{"a": "1"}</tool_call>', "call_like_text"),
+        ("lfm2", '<|tool_call_start|>[[f(a="1")]]<|tool_call_end|>', "call_like_text"),
+    ],
+)
+def test_what_is_not_read_is_reported(name: str, raw: str, code: str) -> None:
+    parsed = OutputParser.named(name).parse(raw, tools=TOOLS)
+    assert (parsed.tool_calls, parsed.content, [d.code for d in parsed.diagnostics]) == ([], raw, [code])
+
+
+def test_the_next_channel_closes_reasoning_of_gemma() -> None:
+    found = check("gemma4", "<|channel>thought\nHm.\n<|channel>response\nHello.", exhaustive=True, roundtrip=False)
+    assert (found.reasoning, found.content) == ("Hm.", "Hello.")
