@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -192,7 +193,7 @@ def test_a_format_that_is_not_named_is_guessed(given: str, tmp_path: Path, capsy
     said = "untemplate: --format hermes, guessed from the first 3 rows (untemplate guess shows others)\n"
     assert (cli.main([*arguments, "-o", str(tmp_path / "out.jsonl")]), capsys.readouterr()) == (0, (FIGURES, said))
     assert cli.main([*arguments, "-o", str(tmp_path / "quiet.jsonl"), "--quiet"]) == 0
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr() == ("", "")
 
 
 def test_rows_that_tell_no_format(jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -208,7 +209,7 @@ def test_a_format_that_hardly_fits_is_reported(
     jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     given, out = jsonl([{"output": "<think>\nHm.\n</think>\n\nHi."}] * 200), str(tmp_path / "out.jsonl")
-    assert cli.main(["batch", given, "-o", out, "--format", "hermes", "--processes", "1", "--quiet"]) == 0
+    assert cli.main(["batch", given, "-o", out, "--format", "hermes", "--processes", "1"]) == 0
     doubts = (
         "untemplate: reasoning in 0 of 200 rows\n"
         "untemplate: calls in 0 of 200 rows\n"
@@ -217,3 +218,31 @@ def test_a_format_that_hardly_fits_is_reported(
     assert capsys.readouterr().err == doubts
     assert cli.main(["stats", out]) == 0
     assert capsys.readouterr().err == doubts
+
+
+def test_ctrl_c_says_how_to_go_on(
+    given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("untemplate.batch.parse_files", interrupted)
+    out = str(tmp_path / "out.jsonl")
+    assert cli.main(["batch", given, "-o", out, "--format", "hermes"]) == 130
+    assert capsys.readouterr().err.splitlines()[0] == (
+        f"untemplate: interrupted; the same command with --resume goes on from the last rows in {out}.partial"
+    )
+
+
+def test_a_pipe_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Its first rows are read to guess the format, and again."""
+    given = "".join(json.dumps(row) + "\n" for row in rows(3000))
+    out = tmp_path / "out.jsonl"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+    assert cli.main(["batch", "-", "-o", str(out), "--processes", "1", "--json"]) == 0
+    assert [line["row"] for line in read(out)] == list(range(1, 3001))
+    said = capsys.readouterr().err
+    assert said == (
+        "untemplate: --format hermes, guessed from the first 1,000 rows (untemplate guess shows others)\n"
+        "untemplate: reasoning in 0 of 3,000 rows\n"
+    )

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import gzip
 import importlib.util
+import io
 import json
 import os
 import re
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -248,3 +254,153 @@ def test_progress(tmp_path: Path, jsonl: Callable[..., str]):
 def test_files_that_are_not_results(tmp_path: Path, jsonl: Callable[..., str]):
     with pytest.raises(ValueError, match=r"rows\.jsonl, row 1: not a result: Object missing required field `row`$"):
         list(read_records(jsonl(rows(1))))
+
+
+# -- Other inputs -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("name", ["rows.csv", "rows.csv.gz"])
+def test_csv(name: str, tmp_path: Path):
+    path = tmp_path / name
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["id", "output", "tools"])
+    writer.writerows([row["id"], row["output"], json.dumps(row["tools"])] for row in rows(50))
+    text.write("one value only\r\n")
+    data = ("\ufeff" + text.getvalue()).encode()
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    out = tmp_path / "out.jsonl"
+    parse_files([str(path)], str(out), settings_for("hermes", keep=["id"]), processes=1)
+    records = read(out)
+    assert [record["row"] for record in records] == list(range(1, 52))
+    assert [record["id"] for record in records[:50]] == [str(i) for i in range(50)]
+    assert [record["statuses"] for record in records[:50]] == [["ok"]] * 50
+    assert records[50]["error"] == {
+        "code": "json",
+        "problem": "not a JSON object: Expected `object`, got `array`",
+        "input": '["one value only"]',
+    }
+
+
+@pytest.mark.skipif(importlib.util.find_spec("fsspec") is None, reason="needs fsspec")
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_file_of_another_file_system(processes: int, tmp_path: Path):
+    import fsspec
+
+    data = b"".join(json.dumps(row).encode() + b"\n" for row in rows(50))
+    with fsspec.open("memory://bucket/rows.jsonl.gz", "wb") as file:
+        file.write(gzip.compress(data))
+    out = tmp_path / "out.jsonl"
+    parse_files(["memory://bucket/rows.jsonl.gz"], str(out), SETTINGS, processes=processes)
+    assert [record["statuses"] for record in read(out)] == [["ok"]] * 50
+    with pytest.raises(FileNotFoundError, match=r"memory://bucket/none\.jsonl"):
+        parse_files(["memory://bucket/none.jsonl"], str(tmp_path / "x"), SETTINGS)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("fsspec") is not None, reason="needs an environment without fsspec")
+def test_another_file_system_needs_fsspec(tmp_path: Path):
+    with pytest.raises(ModuleNotFoundError, match=r"^s3://bucket/rows.jsonl: needs fsspec: "):
+        parse_files(["s3://bucket/rows.jsonl"], str(tmp_path / "x"), SETTINGS)
+
+
+def test_half_a_character_is_a_row(tmp_path: Path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"id": "\\udc80", "output": "\\ud83d Hi.\\ude00"}\n{"output": "\\ud83d\n')
+    out = tmp_path / "out.jsonl"
+    parse_files([str(path)], str(out), settings_for("hermes", keep=["id"]), processes=1)
+    first, second = read(out)
+    assert (first["id"], first["message"]["content"]) == ("\udc80", "\ud83d Hi.\ude00")
+    assert second["error"]["code"] == "json"
+    assert [record.error is None for record in read_records(str(out))] == [True, False]
+
+
+@NEEDS_PYARROW
+@pytest.mark.usefixtures("small")
+def test_kept_columns_have_their_type(tmp_path: Path):
+    import pyarrow.parquet
+
+    given = [
+        {**row, "score": None if i < 20 else i / 2, "mixed": i if i % 2 else str(i), "tags": [str(i)]}
+        for i, row in enumerate(rows(50))
+    ]
+    path = write(tmp_path / "rows.jsonl", given)
+    out = str(tmp_path / "out.parquet")
+    settings = settings_for("hermes", keep=["id", "score", "mixed", "tags"])
+    parse_files([path], out, settings, processes=1)
+    table = pyarrow.parquet.read_table(out)
+    assert [str(table.schema.field(name).type) for name in settings.keep] == [
+        "int64",
+        "double",
+        "string",
+        "list<element: string>",
+    ]
+    assert table.column("id").to_pylist() == list(range(50))
+    assert table.column("score").to_pylist() == [row["score"] for row in given]
+    assert [json.loads(text) for text in table.column("mixed").to_pylist()] == [row["mixed"] for row in given]
+    assert len(list(read_records(out))) == 50
+    with pytest.raises(ValueError, match=r"^keep: 'content' is a column of the results$"):
+        parse_files([path], str(tmp_path / "x.parquet"), settings_for("hermes", keep=["content"]))
+
+
+@NEEDS_PYARROW
+@pytest.mark.usefixtures("small")
+def test_columns_of_parquet_keep_their_types(tmp_path: Path):
+    import pyarrow.parquet
+
+    table = pyarrow.table(
+        {
+            "output": [output()] * 20,
+            "n": pyarrow.array(range(20), pyarrow.int16()),
+            "when": pyarrow.array(range(20), pyarrow.timestamp("ms", "UTC")),
+        }
+    )
+    pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
+    out = str(tmp_path / "out.parquet")
+    parse_files([str(tmp_path / "rows.parquet")], out, settings_for("hermes", keep=["n", "when"]), processes=1)
+    found = pyarrow.parquet.read_table(out)
+    assert found.select(["n", "when"]) == table.select(["n", "when"])
+
+
+_KILLED = """
+import sys, time
+from untemplate.batch import parse_many
+if __name__ == "__main__":
+    rows = ({"output": "Hi."} for _ in iter(int, 1))
+    for i, record in enumerate(parse_many(rows, "hermes", processes=2)):
+        if i == 0:
+            print("started", flush=True)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
+def test_processes_end_with_a_parent_that_is_killed(tmp_path: Path):
+    script = tmp_path / "run.py"
+    script.write_text(_KILLED)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"started\n"
+        children = _children(parent.pid)
+        assert len(children) >= 2
+        parent.kill()
+    deadline = time.monotonic() + 10
+    while any(map(_runs, children)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(_runs, children))
+
+
+def _children(pid: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if stat.read_text().rpartition(")")[2].split()[1] == str(pid):
+                found.append(int(stat.parent.name))
+    return found
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -14,7 +14,7 @@ import gzip
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from importlib import import_module
@@ -24,10 +24,10 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from .arrow import NESTED, schema, table_of
+from .arrow import NESTED, fitted, joint_schema, refused_names, table_of, types_of
 from .many import count_processes, in_processes, most_under_way
-from .rows import Record, RowParser, Settings, encode_record, names_of
-from .sources import Piece, is_parquet, package_pyarrow, pieces, problem_of, rows_of
+from .rows import Record, RowParser, Settings, encode_record, names_of, with_surrogates
+from .sources import Piece, first_pieces, is_parquet, package_pyarrow, pieces, problem_of, rows_of, size_of, version_of
 from .summary import Summary
 
 __all__ = ["Progress", "parse_files", "read_records"]
@@ -109,7 +109,8 @@ def parse_files(
     """Parse the rows of files and write a record for each, in order.
 
     Args:
-        inputs: JSONL files (plain, ``.gz``, ``.zst``) or Parquet files.
+        inputs: JSONL files (plain, ``.gz``, ``.zst``), Parquet or CSV files; ``-``: JSONL from stdin. A name with
+            ``://`` is opened by fsspec.
         output: the file to write, of one of the same kinds.
         settings: as from `settings_for`.
         processes: default: one for each core.
@@ -126,10 +127,12 @@ def parse_files(
         ModuleNotFoundError: a package is missing.
     """
     paths = [os.fspath(path) for path in inputs]
-    total = sum(os.stat(path).st_size for path in paths)
+    total = sum(map(size_of, paths))
     for path in (*paths, output):
         if is_parquet(path) or path.endswith(".zst"):
             package_pyarrow(path)
+    for name in refused_names(settings.keep) if is_parquet(output) else ():
+        raise ValueError(f"keep: {name!r} is a column of the results")
     for path in paths:
         _check_columns(path, settings)
     job = _job(paths, output, settings)
@@ -144,7 +147,7 @@ def parse_files(
             if report is not None:
                 summary = out.state.summary
                 seconds = time.monotonic() - began
-                done = sum(os.stat(path).st_size for path in paths[: parsed.file]) + parsed.piece.read
+                done = sum(map(size_of, paths[: parsed.file])) + parsed.piece.read
                 report(Progress(summary, done, total, seconds, (summary.rows - before) / max(seconds, 1e-9)))
         out.finish()
         return out.state.summary
@@ -157,7 +160,7 @@ def _check_columns(path: str, settings: Settings) -> None:
         ValueError: none of them has one; the message lists those that they have.
     """
     found: dict[str, None] = {}
-    for piece in islice(pieces(path), 1):
+    for piece in islice(first_pieces(path, _PEEKED), 1):
         for _, values in islice(rows_of(piece), _PEEKED):
             found.update(dict.fromkeys(names_of(values)))
     named = [*msgspec.structs.astuple(settings.columns), *settings.keep]
@@ -168,7 +171,7 @@ def _check_columns(path: str, settings: Settings) -> None:
 
 def _job(paths: Sequence[str], output: str, settings: Settings) -> str:
     """Return a name for the work, which changes if an input or a setting does."""
-    files = [(path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in paths]
+    files = [version_of(path) for path in paths]
     policy = None if settings.policy is None else asdict(settings.policy)
     format = None if settings.format is None else settings.format.to_json()
     told = [
@@ -217,7 +220,9 @@ def _parse_piece(parser: RowParser, work: _Work) -> _Parsed:
             tables.append(record)
         else:
             lines.append(encode_record(record))
-    data = _compressed(work.output, _table(tables) if parquet else b"".join(line + b"\n" for line in lines))
+    data = _compressed(
+        work.output, _table(tables, types_of(piece)) if parquet else b"".join(line + b"\n" for line in lines)
+    )
     size = len(data)
     if work.temporary:
         with open(work.temporary, "r+b") as temporary:  # not cut first: its pages in memory are used again
@@ -238,22 +243,32 @@ def _compressed(output: str, data: bytes) -> bytes:
 # -- Parquet ------------------------------------------------------------------------------------------------------
 
 
-def _table(records: Sequence[Record]) -> bytes:
+def _table(records: Sequence[Record], types: Mapping[str, Any]) -> bytes:
     """Return records as a table in Arrow's stream format, after its size."""
     arrow = import_module("pyarrow")
+    table = table_of(records, types)
     sink = arrow.BufferOutputStream()
-    with arrow.ipc.new_stream(sink, schema()) as writer:
-        writer.write_table(table_of(records))
+    with arrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
     data: bytes = sink.getvalue().to_pybytes()
     return len(data).to_bytes(_SIZE_BYTES, "little") + data
 
 
 def _write_parquet(partial: str, output: str) -> None:
     """Write the tables of a whole run as a Parquet file."""
-    pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    with open(partial, "rb") as file, parquet.ParquetWriter(output, schema()) as writer:
+    parquet = import_module("pyarrow.parquet")
+    whole = joint_schema(stream.schema for stream in _streams(partial))
+    with parquet.ParquetWriter(output, whole) as writer:
+        for stream in _streams(partial):
+            writer.write_table(fitted(stream.read_all(), whole))
+
+
+def _streams(partial: str) -> Iterator[Any]:
+    """Yield the tables of a run, opened."""
+    pyarrow = import_module("pyarrow")
+    with open(partial, "rb") as file:
         while size := int.from_bytes(file.read(_SIZE_BYTES), "little"):
-            writer.write_table(pyarrow.ipc.open_stream(file.read(size)).read_all())
+            yield pyarrow.ipc.open_stream(file.read(size))
 
 
 # -- The output ---------------------------------------------------------------------------------------------------
@@ -333,12 +348,24 @@ def read_records(path: str) -> Iterator[Record]:
     decoder = msgspec.json.Decoder(Record)
     for piece in pieces(path):
         for row, values in rows_of(piece):
+            data = values if isinstance(values, bytes) else _nested(values)
             try:
-                yield decoder.decode(values if isinstance(values, bytes) else _nested(values))
+                try:
+                    yield decoder.decode(data)
+                except msgspec.ValidationError:
+                    raise
+                except msgspec.DecodeError:  # half a character in it
+                    value = with_surrogates(data)
+                    if value is None:
+                        raise
+                    yield msgspec.convert(value, Record)
             except msgspec.DecodeError as error:
                 raise ValueError(f"{path}, row {row}: not a result: {error}") from None
         if piece.problem:
             raise ValueError(f"{path}: {piece.problem}")
+
+
+_RESULTS: Final = frozenset((*Record.__struct_fields__, "content", "reasoning", "tool_calls"))
 
 
 def _nested(row: dict[str, Any]) -> bytes:
@@ -347,4 +374,6 @@ def _nested(row: dict[str, Any]) -> bytes:
     nested = {name: msgspec.Raw(values[name].encode()) for name in NESTED if name in values}
     message: dict[str, Any] = {name: values[name] for name in ("content", "reasoning") if name in values}
     message |= {"tool_calls": nested.pop("tool_calls")} if "tool_calls" in nested else {}
+    kept = {name: values.pop(name) for name in row if name in values and name not in _RESULTS}
+    values |= {"kept": kept} if kept else {}
     return msgspec.json.encode({**values, **nested, "message": None if "error" in nested else message})

@@ -11,7 +11,7 @@ import msgspec
 from ..formats import named
 from ..guess import Guess, Sample, guess_many
 from .rows import Columns, RowParser, Settings
-from .sources import pieces, rows_of
+from .sources import first_pieces, rows_of
 
 __all__ = ["GUESSED", "format_of_rows", "samples_of"]
 
@@ -32,18 +32,18 @@ def format_of_rows(paths: Sequence[str], columns: Columns, most: int = GUESSED) 
         OSError: a file cannot be read.
         ModuleNotFoundError: a package is missing.
     """
-    samples = list(islice(samples_of(paths, columns), most))
+    samples = list(islice(samples_of(paths, columns, most), most))
     if not samples:
         raise ValueError(f"{', '.join(paths)}: no row has an output in column {columns.output or 'output'!r}")
     return guess_many(samples), samples
 
 
-def samples_of(paths: Sequence[str], columns: Columns) -> Iterator[Sample]:
-    """Yield the outputs of files; rows without one are left out."""
+def samples_of(paths: Sequence[str], columns: Columns, most: int) -> Iterator[Sample]:
+    """Yield the outputs of files, at least so many where they have them; rows without one are left out."""
     plain = msgspec.structs.replace(columns, ids=None, format=None)
     reader = RowParser(Settings(format=named("passthrough"), columns=plain))
     for path in paths:
-        for piece in pieces(path):
+        for piece in first_pieces(path, most):
             for row, values in rows_of(piece):
                 sample = reader.sample(values, row)
                 if sample is not None:

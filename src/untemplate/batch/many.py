@@ -5,10 +5,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import islice
+from multiprocessing.connection import wait
 from typing import Any, Final, TypeVar
 
 from ..format import Format
@@ -144,7 +146,16 @@ _PARSER: list[RowParser] = []
 
 def _start(settings: Settings) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its processes itself
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _PARSER[:] = [RowParser(settings)]
+
+
+def _end_with_parent() -> None:
+    """End this process when the parent is gone, however it ended: a killed one cannot end its processes."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _run(work: Callable[[RowParser, Work], Result], piece: Work) -> Result:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final
@@ -158,6 +159,7 @@ class Refused(Exception):
 
 _NOT_JSON: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Errors of reading JSON."""
+_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _RAWS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -299,7 +301,20 @@ def columns_of(values: Any) -> JsonRow | MappingRow:
     except msgspec.ValidationError as error:
         raise Refused("json", "", f"not a JSON object: {error}") from None
     except _NOT_JSON as error:
+        value = with_surrogates(values)
+        if isinstance(value, dict):
+            return MappingRow(value)
         raise Refused("json", "", f"not JSON: {error}") from None
+
+
+def with_surrogates(data: bytes) -> Any:
+    """Return a JSON value that has half a character as an escape, which msgspec refuses; ``None`` if it is not one."""
+    if not _SURROGATE.search(data):
+        return None
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
 
 
 def names_of(values: Any) -> tuple[str, ...]:
@@ -329,6 +344,9 @@ class JsonRow:
         try:
             return None if raw is None else msgspec.json.decode(raw)
         except _NOT_JSON as error:
+            value = with_surrogates(bytes(raw or b""))
+            if value is not None:
+                return value
             raise Refused("json", name, f"not JSON: {error}") from None
 
     def key(self, name: str) -> bytes | None:

@@ -95,7 +95,8 @@ examples:
 
 _BATCH_DESCRIPTION: Final = """\
 Parse many raw outputs, one a row, on all cores. Without a format it is guessed from the first 1,000 rows. INPUT and
-OUTPUT are JSONL (plain, .gz, .zst) or Parquet files; .zst and Parquet need pyarrow. Every row becomes a record with its
+OUTPUT are JSONL (plain, .gz, .zst) or Parquet files, INPUT also CSV files, stdin (-) and names that fsspec opens; .zst
+and Parquet need pyarrow. Every row becomes a record with its
 row number, in order: the message, finish reason, statuses of calls and diagnostics. A row that cannot be parsed becomes
 a record with an error. Results are written to OUTPUT.partial first, so that an interrupted run can be resumed.
 """
@@ -395,7 +396,12 @@ def _add_parse(parse: argparse.ArgumentParser) -> None:
 
 def _add_batch(batch: argparse.ArgumentParser) -> None:
     batch.set_defaults(run=_lazily("batch"), command="batch")
-    batch.add_argument("input", nargs="+", metavar="INPUT", help="rows: .jsonl, .jsonl.gz, .jsonl.zst or .parquet")
+    batch.add_argument(
+        "input",
+        nargs="+",
+        metavar="INPUT",
+        help="rows: .jsonl, .jsonl.gz, .jsonl.zst, .parquet, .csv; -: JSONL from stdin; s3://…, hf://… (fsspec)",
+    )
     batch.add_argument("-o", "--output", required=True, metavar="OUTPUT", help="results; the name decides their kind")
     which_format.add_arguments(batch)
     batch.add_argument("--format-column", metavar="NAME", help="column with the name of each row's format")
@@ -412,7 +418,7 @@ def _add_batch(batch: argparse.ArgumentParser) -> None:
     how.add_argument("--processes", type=positive, metavar="N", help="number of processes (default: one for each core)")
     how.add_argument("--resume", action="store_true", help="continue an interrupted run")
     how.add_argument("--strict", action="store_true", help="exit with 3 if a row has an error or a call is not ok")
-    how.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    how.add_argument("--quiet", action="store_true", help="print nothing but errors, and the summary with --json")
     _add_summary(how)
 
 

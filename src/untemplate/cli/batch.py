@@ -44,6 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(str(error)) from None
     except RuntimeError as error:  # BrokenProcessPool
         raise UsageError(f"a process ended early, perhaps for lack of memory; --resume continues: {error}") from None
+    except KeyboardInterrupt:
+        if bar is not None:
+            bar.end()
+        note(f"interrupted; the same command with --resume goes on from the last rows in {arguments.output}.partial")
+        raise
     finally:
         if bar is not None:
             bar.end()
@@ -74,11 +79,12 @@ def _conclude(arguments: argparse.Namespace, summary: Summary, title: str) -> No
         from ..batch.report import report
 
         write_file(arguments.report, report(summary, title), f"--report {arguments.report}")
+    silent = getattr(arguments, "quiet", False)
     if arguments.json:
         print_json(summary.tables(), indent=None)
-    else:
+    elif not silent:
         print_text(described(summary))
-    for doubt in summary.doubts():
+    for doubt in () if silent else summary.doubts():
         note(doubt)
 
 
