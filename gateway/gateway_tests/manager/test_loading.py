@@ -533,7 +533,6 @@ def test_an_upstream_with_the_model_beside_it(tmp_path: Path, upstream: list[Fak
             "api_key": "k",
             "connect_timeout": 5.0,
             "read_timeout": 300.0,
-            "total_timeout": 9,
             "retries": 2,
             "concurrency": 0,
         },

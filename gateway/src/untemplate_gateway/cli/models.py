@@ -30,7 +30,6 @@ examples:
   untemplate pull unsloth/Qwen3-8B-GGUF               a quantization of medium size
   untemplate pull unsloth/Qwen3-8B-GGUF:Q8_0          this one
   untemplate pull Qwen/Qwen3-8B --revision main
-  untemplate pull unsloth/Qwen3-8B-GGUF --dry-run     what would be fetched, and how much
 
 HF_TOKEN opens private and gated repositories, HF_HOME says where the cache is, HF_ENDPOINT where the hub is.
 """
@@ -59,7 +58,6 @@ def add_commands(command: Command) -> None:
     pull.set_defaults(run=_pull)
     pull.add_argument("model", metavar="ORG/REPO[:QUANTIZATION|:FILE]", help="model to download")
     pull.add_argument("--revision", metavar="NAME", help="branch, tag or commit (default: main)")
-    pull.add_argument("--dry-run", action="store_true", help="list the files without downloading them")
     pull.add_argument("--json", action="store_true", help="print one JSON object and no progress")
 
     listed = command("list", "the models on disk", _LIST_DESCRIPTION)
@@ -90,21 +88,8 @@ def _pull(arguments: argparse.Namespace) -> None:
     as_json: bool = arguments.json
     try:
         plan = hub.plan(arguments.model, revision=arguments.revision)
-        if arguments.dry_run:
-            if as_json:
-                print_json(
-                    {"repo": plan.repo, "revision": plan.revision, "files": dict(plan.files), "missing": plan.missing},
-                    indent=2,
-                )
-                return
-            for name, size in plan.files.items():
-                there = "on disk" if name in plan.present else ""
-                print_text(f"{size_text(size):>10}  {there:7}  {visible(name)}")
-            print_text(f"{size_text(plan.missing):>10}  to fetch, of {size_text(plan.size)}")
-            return
         if not as_json:
-            what = f"{plan.repo}: {len(plan.files)} files, {size_text(plan.size)}"
-            note(what + (f", {size_text(plan.missing)} to fetch" if plan.missing else ", all there"))
+            note(f"{plan.repo}: {len(plan.files)} files, {size_text(plan.size)}")
         checkpoint = hub.pull(plan, quiet=as_json)
     except hub.HubError as error:
         raise UsageError(str(error)) from None

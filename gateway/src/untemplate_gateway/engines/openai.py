@@ -37,7 +37,6 @@ class OpenAIEngine(Upstream):
         headers: sent with every request.
         connect_timeout: connection timeout in seconds.
         read_timeout: seconds that the server may be silent; 0 for no limit.
-        total_timeout: seconds that a whole response may take; 0 for no limit.
         retries: further attempts after a failed connection, 429, 502 or 503.
         concurrency: requests that the server gets at a time; further ones wait, and owners take turns; 0: no limit.
         max_connections: requests at a time; further ones wait.

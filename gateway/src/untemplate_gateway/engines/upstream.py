@@ -65,7 +65,6 @@ class Upstream(Engine):
         headers: Mapping[str, str] | None = None,
         connect_timeout: float = 5.0,
         read_timeout: float = 300.0,
-        total_timeout: float = 0.0,
         retries: int = 2,
         concurrency: int = 0,
         max_connections: int = 1024,
@@ -90,7 +89,6 @@ class Upstream(Engine):
             "read_timeout": read_timeout,
             "max_connections": max_connections,
         }
-        self._total = total_timeout
         self._retries = retries
         self._turns = Turns(concurrency)
         self._client: Client | None = None
@@ -340,8 +338,6 @@ class Upstream(Engine):
                     return
                 yield event
             return
-        clock = asyncio.get_running_loop().time
-        latest = clock() + self._total if self._total else 0.0
         reader = events()
         read = response.read
         while chunk := await read():
@@ -350,8 +346,6 @@ class Upstream(Engine):
                     await response.rest()
                     return
                 yield event
-            if latest and clock() > latest:
-                raise EngineError(f"the upstream did not finish within {self._total:g} s", status=504, code="timeout")
         for event in reader.end():
             if event != b"[DONE]":
                 yield event

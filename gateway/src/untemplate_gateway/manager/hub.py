@@ -49,19 +49,12 @@ class Plan:
     """Path in the repository → bytes."""
     main: str
     """The GGUF file (its first part); ``""`` if the whole folder is the model."""
-    present: frozenset[str] = frozenset()
-    """Files that are on disk already."""
     asked: str | None = None
     """The branch, tag or commit that was asked for; ``None`` for ``main``."""
 
     @property
     def size(self) -> int:
         return sum(self.files.values())
-
-    @property
-    def missing(self) -> int:
-        """Return the number of bytes to download."""
-        return sum(size for name, size in self.files.items() if name not in self.present)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,9 +220,7 @@ def plan(name: str, *, revision: str | None = None) -> Plan:
         info = _package().HfApi(endpoint=_endpoint()).model_info(repo, revision=revision, files_metadata=True)
     sizes = {str(file.rfilename): int(file.size or 0) for file in info.siblings or ()}
     main, files = _chosen(repo, selector, sizes)
-    base = cache_folder() / f"models--{repo.replace('/', '--')}" / "snapshots" / str(info.sha)
-    present = frozenset(file for file in files if (base / file).exists())
-    return Plan(repo, str(info.sha), {file: sizes[file] for file in files}, main, present, revision)
+    return Plan(repo, str(info.sha), {file: sizes[file] for file in files}, main, revision)
 
 
 def _chosen(repo: str, selector: str, sizes: Mapping[str, int]) -> tuple[str, list[str]]:

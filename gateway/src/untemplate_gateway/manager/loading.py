@@ -110,8 +110,7 @@ def locate(name: str, report: Report) -> Checkpoint:
         return found
     report(f"requesting {name} from the hub")
     plan = hub.plan(name)
-    if plan.missing:
-        report(f"downloading {len(plan.files)} files, {size_text(plan.missing)}")
+    report(f"downloading {len(plan.files)} files, {size_text(plan.size)}")
     return hub.pull(plan)
 
 
@@ -438,7 +437,6 @@ def _openai(settings: Settings) -> Engine:
                 api_key=settings.upstream_api_key,
                 connect_timeout=settings.upstream_connect_timeout,
                 read_timeout=settings.upstream_read_timeout,
-                total_timeout=settings.request_timeout,
                 # Another replica is tried at once, instead of the same one after a while.
                 retries=0 if replicas else settings.upstream_retries,
                 concurrency=settings.upstream_concurrency,
