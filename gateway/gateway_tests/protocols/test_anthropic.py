@@ -483,3 +483,20 @@ def test_tools_of_anthropic_and_their_blocks():
         "messages[1].content[0]: blocks of type server_tool_use are not known to the model; left out",
         "messages[1].content[1]: blocks of type web_search_tool_result are not known to the model; left out",
     ]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"type": "text", "media_type": "text/plain", "data": "one\ntwo"},
+        {"type": "content", "content": "one\ntwo"},
+        {"type": "content", "content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]},
+    ],
+)
+def test_documents_are_text_with_their_title(source: dict[str, Any]):
+    block = {"type": "document", "source": source, "title": "Numbers"}
+    request = MESSAGES.read(user(block, {"type": "text", "text": "Count."}))
+    assert request.messages is not None
+    assert request.messages[0]["content"] == [
+        {"type": "text", "text": "Numbers\none\ntwo"}, {"type": "text", "text": "Count."}
+    ]  # fmt: skip

@@ -53,20 +53,23 @@ class ImageBlock(Closed, tag_field="type", tag="image"):
     cache_control: Ignored = None
 
 
-class TextSource(Closed):
+class TextSource(Closed, tag_field="type", tag="text"):
     """The text of a document."""
 
-    type: Annotated[
-        Literal["text"], about("Kind of document.", refused="only documents of type text are supported, got {got}")
-    ]
     data: Annotated[str, about("The text.")]
     media_type: Ignored = None
+
+
+class ContentSource(Closed, tag_field="type", tag="content"):
+    """The text of a document, in parts."""
+
+    content: Annotated[str | list[TextBlock], about("The text.", expected="a string or a list of text blocks")]
 
 
 class DocumentBlock(Closed, tag_field="type", tag="document"):
     """A document that is text."""
 
-    source: Annotated[TextSource, about("The document.")]
+    source: Annotated[TextSource | ContentSource, about("The document.")]
     title: Annotated[str | None, about("Title, which comes before the text.")] = None
     cache_control: Ignored = None
     citations: Ignored = None
@@ -332,7 +335,8 @@ def _part(block: PartBlock) -> dict[str, Any]:
     if isinstance(block, TextBlock):
         return {"type": "text", "text": block.text}
     if isinstance(block, DocumentBlock):
-        text = block.source.data
+        text = block.source.data if isinstance(block.source, TextSource) else block.source.content
+        text = text if isinstance(text, str) else "\n".join(part.text for part in text)
         return {"type": "text", "text": f"{block.title}\n{text}" if block.title else text}
     source = block.source
     url = source.url if isinstance(source, UrlSource) else f"data:{source.media_type};base64,{source.data}"
