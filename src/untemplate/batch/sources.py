@@ -212,7 +212,7 @@ def _fsspec(path: str) -> Any:
     try:
         return import_module("fsspec")
     except ModuleNotFoundError:
-        raise ModuleNotFoundError(f"{path}: needs fsspec: {install_command('fsspec')}", name="fsspec") from None
+        raise ModuleNotFoundError(f"{path}: needs fsspec: pip install fsspec", name="fsspec") from None
 
 
 def _remote(path: str) -> tuple[Any, str]:

@@ -347,6 +347,8 @@ async def _error(session: Session, result: Result, *, wrong: Any) -> None:
     answer = await session.post("/chat/completions", body)
     if answer.status >= 500:
         return _fail(result, f"a wrong request is an error of the server: {answer.problem}")
+    if answer.ok and isinstance(answer.value, dict) and answer.value.get("error"):
+        return _fail(result, f"an error came with the status 200: {json.dumps(answer.value['error'])[:160]}")
     if answer.ok:
         result.verdict, result.reason = "soft", "a wrong request is answered as if it were right"
         return None

@@ -81,7 +81,7 @@ async def _check(
     _judge(result, case, seen)
     if result.verdict != "pass" and _unquoted(session, case, seen):
         result.verdict, result.reason = "cannot", _unquoted(session, case, seen)
-    elif before and not (case.joined is not None and result.verdict == "pass"):
+    elif before and result.verdict == "soft":
         _against_whole(result, before[0].message, seen.message)
     before.append(seen)
 
@@ -185,8 +185,8 @@ def _looks_whole(message: Message) -> bool:
 
 
 def _against_whole(result: Result, whole: Message, streamed: Message) -> None:
-    """Fail a stream whose message differs from the whole one."""
+    """Fail a stream of an unusual output whose message is neither the expected one nor the one that came whole."""
     verdict, reason = compare(whole, streamed)
-    if verdict == "fail" and result.verdict in ("pass", "soft"):
+    if verdict == "fail":
         result.verdict, result.reason = "fail", f"streamed, the message is another one than whole: {reason}"
         result.expected = msgspec.to_builtins(whole)

@@ -7,6 +7,7 @@ import re
 from typing import Final
 from xml.sax.saxutils import escape, quoteattr
 
+from .causes import cause_of
 from .model import Report, Result
 
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -42,7 +43,8 @@ def _case(result: Result) -> str:
             ensure_ascii=False,
             indent=1,
         )
-        inner = f"<failure message={message}>{escape(_allowed(evidence))}</failure>"
+        kind = quoteattr(_allowed(cause_of(result)))
+        inner = f"<failure type={kind} message={message}>{escape(_allowed(evidence))}</failure>"
     elif result.verdict == "cannot":
         inner = f"<skipped message={message}/>"
     elif result.reason:

@@ -111,6 +111,26 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Figures over repetitions, with intervals."""
 
 
+class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A fault of the server, and the checks that it fails."""
+
+    cause: str
+    """One line, the same for all these checks."""
+    ids: tuple[str, ...]
+    """Names of the checks."""
+    only: str = ""
+    """``whole`` or ``stream``, if only such responses fail."""
+    example: str = ""
+    """Name of the check that the evidence below is of."""
+    reason: str = ""
+    raw: str | None = None
+    got: Any = None
+    expected: Any = None
+    first_difference: Any = None
+    issue: str = ""
+    replay: str = ""
+
+
 class Report(msgspec.Struct, kw_only=True):
     """The outcome of a run."""
 
@@ -121,6 +141,8 @@ class Report(msgspec.Struct, kw_only=True):
     """UTC, ISO 8601."""
     capabilities: Capabilities
     results: list[Result]
+    causes: list[Cause] = []
+    """The failures, grouped by their cause."""
     requests: int = 0
     tokens: int = 0
     """Tokens of prompts and outputs, as the server counts them."""

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any, Final
 
 from ..terminal import visible
+from .causes import causes_of
 from .model import VERDICTS, Report, Result
 from .text import summary
 
@@ -46,6 +47,14 @@ def page(report: Report) -> str:
         f"<title>{_text(title)}</title><style>{_STYLE}</style></head><body>",
         f"<h1>{_text(title)}</h1><table>{''.join(rows)}</table>",
     ]
+    causes = report.causes or causes_of(report.results)
+    if causes:
+        rows = [
+            f"<tr><td>{len(one.ids)}</td><td>{_text(one.cause)}</td><td>{_text(one.example)}</td></tr>"
+            for one in causes
+        ]
+        head = "<tr><th>Checks</th><th>Cause</th><th>Example</th></tr>"
+        parts.append(f"<h2>Causes of failures</h2><table>{head}{''.join(rows)}</table>")
     for verdict in _ORDER:
         results = [result for result in report.results if result.verdict == verdict]
         if results:

@@ -44,6 +44,8 @@ def completion(answer: Answer) -> Observation:
 
 
 def _choices(answer: Answer, api: str) -> list[dict[str, Any]]:
+    if isinstance(answer.value, dict) and answer.value.get("error"):
+        raise Malformed(f"an error came with the status 200: {json.dumps(answer.value['error'])[:160]}")
     choices = answer.value.get("choices") if isinstance(answer.value, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         what = "HTML" if "html" in answer.headers.get("content-type", "") else repr(answer.text[:60])

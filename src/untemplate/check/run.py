@@ -21,6 +21,7 @@ from .. import __version__
 from ..output_parser import OutputParser
 from . import apis, behaviour, vendor
 from .cases import cases_for
+from .causes import causes_of
 from .client import NoAnswer, OutOfBudget, Server, Unusable
 from .given import check_case
 from .known import issue_for
@@ -100,6 +101,7 @@ async def run(
     report.results += [result for results in doing.results for result in results]
     if any(name.startswith("vendor/") for name, _ in checks):
         report.results += vendor.totals(found.model, report.results)
+    report.causes = causes_of(report.results)
     report.requests, report.tokens = server.requests, server.tokens
     report.seconds = round(time.monotonic() - began, 1)
     return report

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from ..terminal import visible
-from .model import VERDICTS, Report, Result
+from .causes import causes_of
+from .model import VERDICTS, Cause, Report, Result
 
 _LONGEST = 300
 
@@ -26,10 +27,13 @@ def described(report: Report, *, verbose: bool = False) -> str:
         f"{report.url}: {kind}, model {found.model}, read as {found.format}",
         f"APIs: {', '.join(found.apis)}; texts are forced by: {forced}",
     ]
-    for result in report.results:
-        if verbose or result.verdict in ("soft", "fail"):
+    if verbose:
+        for result in report.results:
             lines += _shown(result)
-    if not verbose:
+    else:
+        for cause in report.causes or causes_of(report.results):
+            lines += _explained(cause)
+        lines += _soft(report)
         lines += _reasons(report)
     lines.append(f"{summary(report)} ({report.requests} requests, {report.tokens} tokens, {report.seconds:g} s)")
     if report.stopped:
@@ -53,6 +57,27 @@ def _shown(result: Result) -> list[str]:
         if result.replay:
             lines.append(f"       replay: {result.replay}")
     return lines
+
+
+def _explained(cause: Cause) -> list[str]:
+    """Return a cause with the evidence of one check."""
+    count = len(cause.ids)
+    only = {"whole": ", whole only", "stream": ", streamed only"}.get(cause.only, "")
+    issue = f" [{cause.issue}]" if cause.issue else ""
+    lines = [f"fail   {cause.cause} ({count} check{'' if count == 1 else 's'}{only}){issue}"]
+    lines.append(f"       {cause.example}: {cause.reason}")
+    evidence = {"raw": cause.raw, "first difference": cause.first_difference}
+    if cause.first_difference is None:
+        evidence |= {"got": cause.got, "expected": cause.expected}
+    lines += [f"       {name}: {_short(value)}" for name, value in evidence.items() if value is not None]
+    if cause.replay:
+        lines.append(f"       replay: {cause.replay}")
+    return lines
+
+
+def _soft(report: Report) -> list[str]:
+    """Return the soft differences, one line each."""
+    return [line for result in report.results if result.verdict == "soft" for line in _shown(result)[:2]]
 
 
 def _reasons(report: Report) -> list[str]:
