@@ -15,6 +15,7 @@ from untemplate import OutputParser
 from untemplate.messages import DeltaMessage
 from untemplate.templates import ChatTemplate
 from untemplate.testing import PieceTokenizer
+from untemplate_gateway import session as session_module
 from untemplate_gateway.engines.base import EngineChunk, Job, Takes
 from untemplate_gateway.engines.replay import ReplayEngine
 from untemplate_gateway.errors import ApiError
@@ -680,3 +681,13 @@ class TestJsonByThePrompt:
     def test_an_engine_that_fails_in_the_second_answer_fails_the_request(self) -> None:
         with pytest.raises(ApiError, match="the engine broke"):
             whole(self.model("No.", '{"n"\0'), self.wanted())
+
+
+def test_an_output_without_an_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "_LONGEST", 100)
+    session = Session(scripted("x" * 1_000_000), ask(), META)
+    with pytest.raises(ApiError) as caught:
+        asyncio.run(session.whole())
+    assert caught.value.message == "the output has more than 100 characters"
+    (ended,) = session.ended
+    assert len(ended.parsed.content or "") <= 100

@@ -27,7 +27,7 @@ from untemplate.policy import Policy
 from .abilities import check_request
 from .choice import ChoiceStream, Step
 from .engines.base import EngineChunk, Job
-from .errors import ApiError, bad_request, unsupported
+from .errors import ApiError, EngineError, bad_request, unsupported
 from .forcing import forced_opening
 from .generation import Ended, Generation, Meta, Usage
 from .grammars import GrammarCompiler
@@ -45,6 +45,8 @@ _Steps = tuple[int, list[Step]]
 _AHEAD: Final = 8
 """Most steps that are buffered for the client if a request has several choices."""
 
+_LONGEST: Final = 16 << 20
+"""Most characters of an output: a broken server may write without end."""
 _MAX_CLOSES: Final = 3
 """Most times that the gateway closes reasoning in one output. A model that continues to reason is stopped then."""
 
@@ -339,6 +341,7 @@ class Session:
         first = True
         failed: ApiError | None = None
         last = 0.0
+        size = 0
         while job is not None:
             here, job = job, None
             try:
@@ -349,6 +352,9 @@ class Session:
                         if now - last > self.longest_gap and not first:
                             self.longest_gap = now - last
                         last = now
+                        size += len(chunk.text)
+                        if size > _LONGEST:
+                            raise EngineError(f"the output has more than {_LONGEST} characters", code="output_too_long")
                         steps = choice.feed(chunk)
                         if first:
                             first = False
