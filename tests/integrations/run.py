@@ -26,7 +26,13 @@ PACKAGES: Final = Path(__file__).parent / "packages"
 NAMES: Final = sorted(path.stem for path in PACKAGES.glob("*.txt"))
 COMMON: Final = ["pytest>=8.3", "pytest-benchmark>=5.1", "hypothesis", "httpx", "jinja2", "msgspec", "jsonschema-rs"]
 FIRST: Final = "# pip install "
-ELSEWHERE: Final = {"transformers": ["tests/templates/test_public.py", "tests/test_generation.py"]}
+DOORS: Final = "tests/integrations/test_doors.py"
+ELSEWHERE: Final = {
+    "litellm": [DOORS],
+    "sglang": [DOORS],
+    "transformers": [DOORS, "tests/templates/test_public.py", "tests/test_generation.py"],
+    "verl": [DOORS],
+}
 """Project → files with tests that have its name in theirs."""
 
 

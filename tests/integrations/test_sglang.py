@@ -81,8 +81,11 @@ class Streamed:
         self.calls: dict[int, list[str]] = {}
 
     def parse(self, text: str, step: int) -> Message:
-        for at in range(0, len(text), step):
-            self._take(*self.thoughts.parse_stream_chunk(text[at : at + step]))
+        return self.parse_pieces([text[at : at + step] for at in range(0, len(text), step)])
+
+    def parse_pieces(self, pieces: list[str]) -> Message:
+        for piece in pieces:
+            self._take(*self.thoughts.parse_stream_chunk(piece))
         self._take(*self.thoughts.parse_stream_end())
         self._add(*self.parser.parse_stream_end())
         return self.reasoning, self.content, [(name, arguments) for name, arguments in self.calls.values()]

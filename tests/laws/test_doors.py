@@ -218,6 +218,38 @@ def batch(fmt: Format, case: Case, pieces: list[str]) -> Message:
     return as_message(found.get("reasoning"), found["content"], calls)
 
 
+def in_tokens(case: Case) -> tuple[list[str], list[list[int]]]:
+    pieces = case.tokenizer.pieces(case.text)
+    return [text for text, _ in pieces], [ids for _, ids in pieces]
+
+
+def tokens_parsed(fmt: Format, case: Case) -> Message:
+    parser = own(fmt, case)
+    ids = [token for one in in_tokens(case)[1] for token in one]
+    return of_parsed(parser.parse_tokens(ids, tools=TOOLS, prompt=case.prompt).output)
+
+
+def tokens_with_text(fmt: Format, case: Case) -> Message:
+    ids = [token for one in in_tokens(case)[1] for token in one]
+    return of_parsed(own(fmt, case).parse(case.text, token_ids=ids, tools=TOOLS, prompt=case.prompt))
+
+
+def tokens_streamed(fmt: Format, case: Case) -> Message:
+    stream = own(fmt, case).stream(tools=TOOLS, prompt=case.prompt)
+    deltas = [delta for text, ids in zip(*in_tokens(case), strict=True) for delta in stream.feed(text, ids)]
+    return added([*deltas, *stream.finish("stop")])
+
+
+def tokens_streamed_bare(fmt: Format, case: Case) -> Message:
+    stream = own(fmt, case).stream(tools=TOOLS, prompt=case.prompt)
+    deltas = [delta for ids in in_tokens(case)[1] for delta in stream.feed_tokens(ids)]
+    return added([*deltas, *stream.finish("stop")])
+
+
+WITH_IDS = (tokens_parsed, tokens_with_text, tokens_streamed, tokens_streamed_bare)
+"""Ways that take token ids, with their text or without it."""
+
+
 VLLM: dict[str, Door] = {
     "FormatParser": of_vllm(lambda fmt, tokenizer: parser_class(fmt)(tokenizer)),
     "DelegatingParser, halves set": of_vllm(partial(halves_set, DelegatingParser)),
@@ -267,6 +299,11 @@ def _without(text: str, special: tuple[str, ...]) -> str:
     return re.sub(pattern, "", text) if pattern else text
 
 
+def in_vocabulary(fmt: Format, case: Case) -> bool:
+    """True if the tokenizer has tokens for the whole output."""
+    return all(c in case.tokenizer.get_vocab() for c in _without(case.text, fmt.special_tokens))
+
+
 def pieces_of(text: str, rng: random.Random) -> list[list[str]]:
     at = rng.randrange(len(text) + 1)
     return [list(text), [text[:at], text[at:]]]
@@ -307,17 +344,26 @@ def check(fmt: Format, rng: random.Random | None) -> None:
                 # The documented method takes no prompt, and is `None` if there is nothing to parse.
                 if name != "parse_streaming" or not (case.prompt or _parses_nothing(fmt)):
                     assert way(fmt, case, pieces) == expected, f"{name}: {told}"
+        if in_vocabulary(fmt, case):
+            with_ids = [way(fmt, case) for way in WITH_IDS]
+            assert all(one == with_ids[0] for one in with_ids), f"with ids: {told}"
+            assert words_of(with_ids[0]) == words(case.text), f"with ids: {told}"
         doors = {name: door for name, door in VLLM.items() if fmt.channels is None or name not in APART}
-        found = {name: door.whole(fmt, case) for name, door in doors.items()}
-        for name, one in found.items():
-            assert words_of(one) == words(case.text), f"{name}: {told}"
-            assert all(map(is_whole, one["calls"])), f"{name}: {told}"
-            if name in ALIKE:
-                assert one == found[ALIKE[0]], f"{name}: {told}"
-        for name, door in doors.items():
-            streams = [door.streamed(fmt, case, pieces) for pieces in pieces_of(case.text, choose)]
-            assert all(one == streams[0] for one in streams), f"{name}: {told}"
-            check_stream(found[name], streams[0], f"{name}: {told}")
+        found = {name: check_door(name, door, fmt, case, choose) for name, door in doors.items()}
+        for name in ALIKE:
+            assert found[name] == found[ALIKE[0]], f"{name}: {told}"
+
+
+def check_door(name: str, door: Door, fmt: Format, case: Case, rng: random.Random) -> Message:
+    """Test the law at a door whose callers run each call of a whole output; return that output's message."""
+    told = f"{name}: {case.text!r} after {case.prompt!r}"
+    whole = door.whole(fmt, case)
+    assert words_of(whole) == words(case.text), told
+    assert all(map(is_whole, whole["calls"])), told
+    streams = [door.streamed(fmt, case, pieces) for pieces in pieces_of(case.text, rng)]
+    assert all(one == streams[0] for one in streams), told
+    check_stream(whole, streams[0], told)
+    return whole
 
 
 def check_stream(whole: Message, streamed: Message, told: str) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from ..messages import DeltaMessage
 from ..output_parser import OutputParser
-from ..policy import STREAMED_CALLS
+from ..policy import STREAMED_CALLS, WHOLE_CALLS, Policy
 from ..stream import Stream
 from .partner import partner
 
@@ -32,7 +32,8 @@ _logger: Final = partner("litellm.integrations.custom_logger", "litellm", _LEAST
 class TextParser(_logger.CustomLogger):  # type: ignore[name-defined, misc]
     """Parses the content of chat completions into reasoning, content and tool calls.
 
-    Answers that already hold tool calls or reasoning are left alone, and so are those of models that are not named.
+    Answers that already hold tool calls or reasoning are left alone, and so are those of models that are not named. In a
+    whole answer a call that was cut is text.
 
     Args:
         models: for each model of the proxy (its ``model_name``), a name, as for `OutputParser.named`, or a parser.
@@ -47,13 +48,18 @@ class TextParser(_logger.CustomLogger):  # type: ignore[name-defined, misc]
             model: chosen if isinstance(chosen, OutputParser) else OutputParser.named(chosen, policy=STREAMED_CALLS)
             for model, chosen in models.items()
         }
+        # A parser that was given has a policy of its own.
+        self._whole = {
+            model: None if isinstance(chosen, OutputParser) else WHOLE_CALLS for model, chosen in models.items()
+        }
 
     async def async_post_call_success_hook(self, data: dict[str, Any], user_api_key_dict: Any, response: Any) -> Any:
         """Parse a whole answer; LiteLLM sends what is returned."""
-        parser = self._parsers.get(data.get("model", ""))
+        model = data.get("model", "")
+        parser = self._parsers.get(model)
         if parser is not None and isinstance(response, _types.ModelResponse):
             for choice in response.choices:
-                _parse_choice(parser, choice, data)
+                _parse_choice(parser, self._whole[model], choice, data)
         return response
 
     async def async_post_call_streaming_iterator_hook(
@@ -80,11 +86,11 @@ def _offered(data: Mapping[str, Any]) -> dict[str, Any]:
     return {"tools": data.get("tools") or (), "tool_choice": data.get("tool_choice")}
 
 
-def _parse_choice(parser: OutputParser, choice: Any, data: Mapping[str, Any]) -> None:
+def _parse_choice(parser: OutputParser, policy: Policy | None, choice: Any, data: Mapping[str, Any]) -> None:
     message = choice.message
     if not message.content or message.tool_calls or getattr(message, "reasoning_content", None):
         return
-    parsed = parser.parse(message.content, finish_reason=choice.finish_reason, **_offered(data))
+    parsed = parser.parse(message.content, finish_reason=choice.finish_reason, policy=policy, **_offered(data))
     dump = parsed.message(reasoning_field="reasoning_content")
     choice.message = _types.Message(**dump)
     choice.finish_reason = parsed.finish_reason

@@ -210,12 +210,13 @@ class UntemplateToolCalls(_templates.ResponseTemplateToolDetector):  # type: ign
         _templates.BaseFormatDetector.__init__(self)  # SGLang's own constructor would load a response template.
         self._format = fmt = _format_of(self.format_name, tokenizer)
         self._parser = OutputParser.from_format(fmt if fmt.reasoning is None else fmt.extend(reasoning=None))
+        self._tools = tools  # Formats without markers know a call by the name of a tool.
         self._stream: Stream | None = None
         self._last = -1
         self.incomplete_tool_call_indices: set[int] = set()
 
     def has_tool_call(self, text: str) -> bool:
-        return bool(self._parser.parse(text, policy=WHOLE_CALLS).tool_calls)
+        return bool(self._parser.parse(text, tools=self._tools, policy=WHOLE_CALLS).tool_calls)
 
     def detect_and_parse(self, text: str, tools: Sequence[Any]) -> Any:
         """Return the text and the calls of a whole output."""
