@@ -22,13 +22,7 @@ WEATHER: Final = {
     "function": {
         "name": "get_weather",
         "description": "Get the weather in a city",
-        "parameters": {
-            "type": "object",
-            "properties": {"city": {"type": "string"}},
-            "required": ["city"],
-            "additionalProperties": False,
-        },
-        "strict": True,
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
     },
 }
 QUESTIONS: Final = ("What is the weather in Rosenheim?", "What's the weather in Oslo and Bergen?", "Who are you?")

@@ -173,6 +173,7 @@ class _Supervisor:
             _log.warning("worker %d ended; another one takes its place", worker.process.pid)
             self._workers[i] = self._started()
         if self._ready is not None and any(worker.ready for worker in self._workers):
+            self._bound.listen(2048)  # the worker is about to do it as well
             self._ready()
             self._ready = None
 
@@ -208,27 +209,16 @@ def _work(settings: Settings, bound: socket.socket, pipe: Connection) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(pipe,), daemon=True).start()
     config = server_config(
-        DeferredGateway(settings),
+        DeferredGateway(settings, lambda: pipe.send_bytes(b"ready")),
         settings,
         lifespan="on",
         log_config=None,
         timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
     )
-    server = _Server(config, pipe)
+    server = uvicorn.Server(config)
     server.run(sockets=[bound])
     if not server.started:
         sys.exit(_NOT_STARTED)
-
-
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, pipe: Connection) -> None:
-        super().__init__(config)
-        self._pipe = pipe
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._pipe.send_bytes(b"ready")
 
 
 def _end_with(pipe: Connection) -> None:
