@@ -6,9 +6,7 @@ Without it the wheel is pure Python. Results are the same; ``untemplate.COMPILED
 from __future__ import annotations
 
 import os
-import tomllib
 from glob import glob
-from pathlib import Path
 
 from setuptools import Extension, setup
 
@@ -36,9 +34,4 @@ def extensions() -> list[Extension]:
     return found
 
 
-if os.environ.get("UNTEMPLATE_COMPILE") == "1":
-    # mypyc needs the types of the dependencies, and an isolated build has only what is listed here.
-    project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
-    setup(ext_modules=extensions(), setup_requires=["mypy>=1.15", *project["dependencies"]])
-else:
-    setup()
+setup(ext_modules=extensions() if os.environ.get("UNTEMPLATE_COMPILE") == "1" else [])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -77,3 +80,34 @@ def test_unknown_tools_means_that_no_name_is_unknown(caplog: pytest.LogCaptureFi
     with caplog.at_level(logging.WARNING, "untemplate"):
         OutputParser.named("hermes").parse(call("g", "{}"))
     assert caplog.records == []
+
+
+_CUT = """
+import logging
+from untemplate import OutputParser
+CONFIGURE
+for name in "fg":
+    OutputParser.named("hermes").parse('<tool_call>{"name": "%s", "arguments": {"x' % name)
+"""
+
+
+@pytest.mark.parametrize(
+    ("configure", "shown"),
+    [
+        (
+            "",
+            "kept call of 'f': the output ended inside it (further warnings of untemplate are not shown: configure "
+            "logging)\n",
+        ),
+        ("logging.getLogger('untemplate').addHandler(logging.NullHandler())", ""),
+        (
+            "logging.basicConfig(format='%(message)s')",
+            "kept call of 'f': the output ended inside it\nkept call of 'g': the output ended inside it\n",
+        ),
+    ],
+)
+def test_a_process_that_does_not_listen_shows_one_warning(configure: str, shown: str) -> None:
+    code = _CUT.replace("CONFIGURE", configure)
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environ, check=True)
+    assert (done.stdout, done.stderr) == ("", shown)

@@ -195,7 +195,7 @@ def wheel(source: Path, into: Path) -> set[str]:
     return set(zipfile.ZipFile(built).namelist())
 
 
-KEPT = {"LICENSE", "MODEL_CARD.md", "README.md", "pyproject.toml", "src"}
+KEPT = {"build_backend.py", "LICENSE", "MODEL_CARD.md", "README.md", "pyproject.toml", "src"}
 
 
 @pytest.mark.parametrize(

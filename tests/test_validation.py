@@ -1,6 +1,7 @@
 """Validation: the reported problems, their wording, and that no model output raises."""
 
 import json
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from untemplate.installed import install_command
+from untemplate.schemas import strict
 from untemplate.schemas.fits import fits_of
 from untemplate.schemas.strict import needs_full, takes_too_long
 from untemplate.schemas.validation import Problem, Validator, check_strict, failures, validate
@@ -514,3 +517,12 @@ def test_the_fast_check(schema: Any, value: Any, fits: bool):
 )  # fmt: skip
 def test_the_fast_check_leaves_other_schemas_to_the_full_one(part: dict[str, Any]):
     assert fits_of({"type": "object", "properties": {"a": part}}) is None
+
+
+def test_other_keywords_need_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
+    assert strict.compiled({"type": "object", "required": ["x"]}, "tools[0]") is None
+    command = install_command("untemplate", "validate")
+    with pytest.raises(ModuleNotFoundError) as caught:
+        strict.compiled({"properties": {"x": {"pattern": "^a"}, "y": {"minimum": 1}}}, "tools[0]")
+    assert str(caught.value) == f"tools[0]: checking pattern, minimum needs jsonschema-rs: {command}"

@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -28,6 +27,7 @@ from .errors import CheckpointError
 from .format import Format, FormatError
 from .formats import IncompatibleFormatsError, Kind, lookup, merge, named
 from .formats.registry import IndexRow, model_type_of_architecture, rows
+from .log import logger
 from .templates.gguf_file import GgufError, read_gguf
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Selection", "Source", "Tried", "select", "suggested"]
 
-_log = logging.getLogger("untemplate")
+_log = logger()
 
 Source = Literal["enforced", "response-template", "catalogue", "analysis", "passthrough"]
 """Origin of a Format that was considered."""

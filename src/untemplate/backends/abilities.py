@@ -9,17 +9,17 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from ..format import Format
+from ..log import logger
 
 __all__ = ["abilities_of_arguments", "abilities_of_calls", "bound", "denied_arguments", "warn"]
 
-_log = logging.getLogger("untemplate")
+_log = logger()
 
 _ARGUMENTS: Final = frozenset(
     (

@@ -5,11 +5,12 @@ A warning has the tool's name and the reason, and nothing else of the output: ar
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, Literal
+
+from ..log import logger
 
 if TYPE_CHECKING:
     from ..messages import CallStatus
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["INVALID", "no_warnings", "reason_of", "warn_of_call"]
 
-_log: Final = logging.getLogger("untemplate")
+_log: Final = logger()
 _silent: Final = ContextVar("untemplate_silent", default=False)
 _MAX_NAME: Final = 80
 _MAX_PROBLEMS: Final = 3

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
+from ..installed import install_command
 from .reading import resolve
 
 __all__ = ["compiled", "needs_full", "takes_too_long", "violations"]
@@ -85,10 +86,17 @@ def compiled(schema: Any, where: str) -> Any:
 
     Raises:
         ValueError: it is not a valid schema. The message begins with ``where``.
+        ModuleNotFoundError: the library is not installed. The message names the keywords and the extra.
     """
-    if not needs_full(schema):
+    words = needs_full(schema)
+    if not words:
         return None
-    library = importlib.import_module("jsonschema_rs")
+    try:
+        library = importlib.import_module("jsonschema_rs")
+    except ModuleNotFoundError:
+        command = install_command("untemplate", "validate")
+        problem = f"{where}: checking {', '.join(words)} needs jsonschema-rs: {command}"
+        raise ModuleNotFoundError(problem, name="jsonschema_rs") from None
     linear = library.RegexOptions()
     backtracking = library.FancyRegexOptions(backtrack_limit=_BACKTRACKING)
     problem = ""

@@ -8,7 +8,6 @@ read according to its content; ``owner/name`` is downloaded from the hub. Anythi
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 from collections.abc import Mapping
@@ -20,11 +19,12 @@ import msgspec
 
 from ..errors import TemplateError, TemplateLimitError
 from ..installed import install_command
+from ..log import logger
 from .gguf_file import Gguf, GgufError, control_tokens, read_gguf
 
 __all__ = ["Source", "read"]
 
-_log = logging.getLogger("untemplate")
+_log = logger()
 
 _MAX_TEXT: Final = 4_000_000
 _MAX_JSON: Final = 64_000_000

@@ -11,6 +11,7 @@ import logging
 from typing import Final
 
 from ...formats import names
+from ...log import is_configured
 
 __all__ = ["register"]
 
@@ -44,7 +45,6 @@ def _log_with_vllm() -> None:
     A logger that the operator has configured stays as it is.
     """
     own, theirs = logging.getLogger("untemplate"), logging.getLogger("vllm")
-    if theirs.handlers and not own.handlers:
-        for handler in theirs.handlers:
-            own.addHandler(handler)
+    if theirs.handlers and not is_configured():
+        own.handlers[:] = theirs.handlers
         own.propagate = False
