@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -253,3 +254,18 @@ def test_the_loader_of_the_readme_in_node(tmp_path: Path) -> None:
     finally:
         (ROOT / "vectors/loader-test.mjs").unlink()
     assert done.stdout == f"{len(VECTORS)}\n", done.stderr
+
+
+@pytest.mark.skipif(
+    shutil.which("cargo") is None or not list(Path("/usr/share/cargo/registry").glob("serde_json-1*")),
+    reason="cargo, or Debian's librust-serde-json-dev, is not installed",
+)
+def test_the_loader_in_rust(tmp_path: Path) -> None:
+    folder = shutil.copytree(ROOT / "examples/rust_vectors", tmp_path / "rust")
+    done = subprocess.run(
+        ["cargo", "run", "--offline", "--quiet", "--", str(builder.DATA), "hostile"],
+        cwd=folder, env={**os.environ, "CARGO_HOME": str(tmp_path / "home")}, capture_output=True, text=True,
+    )  # fmt: skip
+    hostile = [vector for vector in VECTORS if vector["level"] == "hostile"]
+    plain = [v for v in hostile if not v["expect"]["tool_calls"] and v["output"] == v["expect"]["content"]]
+    assert done.stdout == f"{len(plain)} of {len(hostile)}\n", done.stderr

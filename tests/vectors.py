@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from tests import vectors_rules as rules
-from tests.vectors_hand import vectors_by_hand
+from tests.vectors_hand import FORMATS, vectors_by_hand
 from tests.vectors_more import Family, deep_argument, vectors_of
 from untemplate import OutputParser, formats
 from untemplate.conform import Outcome, own_parser, run
+from untemplate.format import Format
 from untemplate.formats import IncompatibleFormatsError
 
 ROOT = Path(__file__).parents[1]
@@ -218,6 +219,10 @@ def definitions_of(vectors: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the JSON form of each format that the vectors name."""
     found = {}
     for name in sorted({vector["format"] for vector in vectors}):
+        if name in FORMATS:
+            own = Format.from_json(json.dumps({"version": 1, "name": name, **FORMATS[name]}))
+            found[name] = json.loads(own.to_json(indent=None))
+            continue
         try:
             found[name] = json.loads(OutputParser.named(name).format.to_json(indent=None))
         except IncompatibleFormatsError:

@@ -20,6 +20,18 @@ _HERMES: Final = '<tool_call>\n{"name": "weather", "arguments": {"city": "Rome"}
 _SEP: Final = "<｜tool▁sep｜>"
 
 
+_TAGS: Final = {"call_open": "<call>", "call_close": "</call>"}
+FORMATS: Final[dict[str, dict[str, Any]]] = {
+    "example.nested": {"tools": [{"body": {"kind": "json", "nested_key": "function"}, **_TAGS}]},
+    "example.quoted": {
+        "tools": [{"body": {"kind": "named", "arguments": {"kind": "literal", "quoted": "all"}}, **_TAGS}]
+    },
+    "example.close-only": {"reasoning": {"close": "</think>"}},
+    "example.close-only-open": {"reasoning": {"close": "</think>", "start": "open"}},
+}
+"""Formats of no model, for fields that no Format of the catalogue has."""
+
+
 def _coder(text: str) -> str:
     return f"<tool_call>\n<function=weather>\n{text}\n</function>\n</tool_call>"
 
@@ -609,6 +621,66 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "Python's numbers are written anew.",
     ),
     (
+        "example.nested",
+        "nested",
+        "clean",
+        "J2",
+        '<call>{"function": {"name": "weather", "arguments": {"city": "Rome"}}}</call>',
+        "",
+        [_OK],
+        "Name and arguments are in an inner object.",
+    ),
+    (
+        "example.nested",
+        "not-nested",
+        "slipped",
+        "J2",
+        '<call>{"name": "weather", "arguments": {"city": "Rome"}}</call>',
+        "",
+        [_OK],
+        "They may be outside as well.",
+    ),
+    (
+        "example.quoted",
+        "all",
+        "clean",
+        "L6",
+        "<call>weather(city='Rome', days='3')</call>",
+        "",
+        [_call("ok", {"city": "Rome", "days": 3})],
+        "The text in quotes is converted by its schema.",
+    ),
+    (
+        "example.close-only",
+        "second-close",
+        "slipped",
+        "R7",
+        "</think>Yes.</think> No.",
+        "Yes. No.",
+        [],
+        "A second close closes nothing.",
+    ),
+    (
+        "deepseek_v32",
+        "empty-close",
+        "slipped",
+        "N5",
+        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="weather"/>\n</｜DSML｜function_calls>',
+        "",
+        [_call("ok", "{}")],
+        "The call ends with its name.",
+    ),
+    (
+        "minimax_m2_append_think",
+        "reasoning-in-content",
+        "clean",
+        "R9",
+        "Hm.\n</think>\n\nYes.",
+        "<think>Hm.\n</think>\n\nYes.",
+        [],
+        "Reasoning stays in the content, with its markers.",
+    ),
+    (
         "gpt-oss",
         "cut-in-a-header",
         "cut",
@@ -689,6 +761,12 @@ def vectors_by_hand() -> Iterator[dict[str, Any]]:
         yield {
             "id": f"{name}/{kind}", "format": name, "level": level, "rules": rules.split(), "tools": TOOLS,
             "output": output, "expect": expect, "why": why, **cut,
+        }  # fmt: skip
+    for name, start in (("example.close-only", "closed"), ("example.close-only-open", "open")):
+        yield {
+            "id": f"{name}/begins-in-reasoning", "format": name, "level": "clean", "rules": ["R8"], "tools": TOOLS,
+            "output": "Hm.</think>Yes.", "why": f"Only the close is marked: a start that is {start} changes nothing.",
+            "expect": {"reasoning": "Hm.", "content": "Yes.", "tool_calls": []},
         }  # fmt: skip
     tokens = [["Hi", False], ["<|im_end|>", True], [" there", False]]
     expect = {"reasoning": "", "content": "Hithere", "tool_calls": []}

@@ -1,5 +1,5 @@
 // Literal arguments: L1 to L7, P16 to P20, K6. Writes JSON.
-import { declared, propertiesOf, typesOf } from "./schema.mjs";
+import { convert, declared, propertiesOf, typesOf } from "./schema.mjs";
 import { skip, startsWithAny, trim, trimEnd } from "./text.mjs";
 
 // Return where the arguments end, or null at the end of the output. `call.arguments` gets the JSON.
@@ -224,7 +224,8 @@ class Literal {
       value += this.text[this.pos];
       this.pos += 1;
     }
-    this.out += JSON.stringify(value);
+    const isText = depth > 1 || this.quoted !== "all"; // L6
+    this.out += isText ? JSON.stringify(value) : convert(value, declared(this.tool, this.top), this.tool?.parameters);
   }
 
   escape() {

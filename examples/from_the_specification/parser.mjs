@@ -19,7 +19,8 @@ class Reader {
   constructor(format, tools) {
     this.format = format;
     this.tools = tools;
-    this.reasoningMarkers = format.reasoning;
+    this.inline = format.reasoning?.inline ? spellings(format.reasoning.open)[0] : null; // R9
+    this.reasoningMarkers = this.inline === null ? format.reasoning : undefined;
     this.channels = format.channels ?? null;
     // T9: without tools there are no calls.
     const none = tools !== null && tools.length === 0;
@@ -53,13 +54,15 @@ class Reader {
 
   begin(prompt) {
     const reasoning = this.reasoningMarkers;
-    this.header = this.channels !== null;
+    this.onlyCloses = Boolean(reasoning) && !reasoning.open; // R8
     if (prompt === null) {
-      this.inReasoning = reasoning?.start === "open";
+      this.inReasoning = reasoning?.start === "open" || this.onlyCloses;
+      this.prefix = this.inline !== null && this.format.reasoning.start === "open";
       return;
     }
     const tail = this.tail(prompt);
     if (tail !== null) {
+      this.inReasoning = this.onlyCloses;
       this.read(tail, true);
       const [inReasoning, touches] = [this.inReasoning, this.touches];
       this.clear();
@@ -88,6 +91,7 @@ class Reader {
   read(text, isPrompt = false) {
     this.isPrompt = isPrompt;
     this.text = isPrompt ? text : this.withoutTurnEnd(text);
+    if (this.inline !== null) this.readInline();
     this.pos = 0;
     this.search = 0;
     if (this.channels) {
@@ -96,6 +100,14 @@ class Reader {
     }
     if (!this.inReasoning && this.bareCalls()) return;
     while (this.step());
+  }
+
+  // R9: empty reasoning is dropped with its markers.
+  readInline() {
+    const [open, close] = [trim(this.inline), trim(spellings(this.format.reasoning.close)[0])];
+    const empty = new RegExp(`^\\s*${escapeRegExp(open)}\\s*${escapeRegExp(close)}\\s*`);
+    if (empty.test(this.text)) this.text = this.text.replace(empty, "");
+    else if (this.prefix && !trimStart(this.text).startsWith(open)) this.content = this.inline;
   }
 
   // M8
