@@ -739,8 +739,8 @@ def test_help_loads_no_parser():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1] == (
         "['untemplate', 'untemplate.cli', 'untemplate.cli.arguments', 'untemplate.cli.common', "
-        "'untemplate.cli.which_format', 'untemplate.installed', 'untemplate.terminal', 'untemplate_gateway', "
-        "'untemplate_gateway.cli', 'untemplate_gateway.cli.models']"
+        "'untemplate.cli.which_format', 'untemplate.errors', 'untemplate.installed', 'untemplate.terminal', "
+        "'untemplate_gateway', 'untemplate_gateway.cli', 'untemplate_gateway.cli.models']"
     )
 
 

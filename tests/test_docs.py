@@ -158,7 +158,6 @@ def test_the_reader_of_the_corpus_in_javascript_runs(tmp_path: Path):
 
 NOT_RUN = {
     r"eval \"|register-python-argcomplete": "needs the extra completion, and an interactive shell",
-    r"make (?:run|test)$": "test_demo.py runs what they run; the first serves, the second is this suite",
     r"make docs$": "the tests of this file compare its pages",
     r"make (?:test-canitoolcall|bench-peers-install)$": "fetches packages",
     r"python -m benchmarks\.peers\.failures": "needs the environments of the peers (`make bench-peers-install`)",
