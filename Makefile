@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test compare-llamacpp test-batch test-scaling test-grammar test-canitoolcall test-integrations test-vllm test-clients test-inspector test-smollm lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs words site demo-model lock clean
+.PHONY: help run test compare-llamacpp unmeasured test-batch test-scaling test-grammar test-canitoolcall test-integrations test-vllm test-clients test-inspector test-smollm lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs words site demo-model lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ test-canitoolcall: $(STAMP) ## the public fixtures of canitoolcall, with their t
 	@test -x .venv-canitoolcall/bin/python || $(BIN)/python -m venv .venv-canitoolcall
 	@.venv-canitoolcall/bin/pip install -qq 'canitoolcall==0.1.1' jinja2 msgspec jsonschema-rs
 	@PYTHONPATH=src .venv-canitoolcall/bin/python -m tests.conformance.run
+
+unmeasured: $(STAMP) ## what the analysis cannot say of public templates, and why: docs/unmeasured.md (opt-in)
+	@PYTHONPATH=src $(BIN)/python -m tests.analysis.unmeasured --page docs/unmeasured.md
 
 compare-llamacpp: $(STAMP) ## who reads what, next to llama.cpp's own analysis of templates: docs/llamacpp.md (opt-in, minutes)
 	@mkdir -p build

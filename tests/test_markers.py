@@ -85,3 +85,29 @@ def test_markers_that_were_not_read_are_reported(name: str, raw: str, found: str
 
 def test_damaged_markers_of_calls_are_not_reported_where_no_calls_are_wanted() -> None:
     assert OutputParser.named("hermes").parse("Hi. <tool_cal>", tools=[]).diagnostics == []
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"),
+    [
+        ("Hello.<|im_end|>\n<|im_start|>assistant\nMore.", True),
+        ("<|im_start|>assistant\nHello.", True),
+        ("<think>\nHm.\n<|im_start|>assistant\nHm.\n</think>\n\nHello.", True),
+        ("Write `<|im_start|>assistant` to begin.", False),
+        ("<|im_start|>user\nHello.", False),
+    ],
+)
+def test_the_header_of_a_turn_is_reported(raw: str, found: bool) -> None:
+    parsed = OutputParser.named("hermes+qwen3").parse(raw)
+    header = "<|im_start|>assistant"
+    expected = [(raw.index(header), header)] if found else []
+    assert [(d.start, d.text) for d in parsed.diagnostics if d.code == "unread_marker"] == expected
+
+
+def test_a_header_of_words_is_no_markup() -> None:
+    parser = OutputParser.from_template(
+        "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+        "{% if add_generation_prompt %}assistant: {% endif %}",
+        cache=False,
+    )
+    assert parser.parse("He said:\nassistant: no").diagnostics == []

@@ -276,15 +276,24 @@ class OutputParser:
     @property
     def selection(self) -> Selection | None:
         """How :meth:`for_model` chose: what was tried, the evidence and the runner-up."""
+        self._measure_quotations()
         return self._selection
 
     @property
     def certificate(self) -> Certificate | None:
         """The certificate: what was parsed back from rendered messages; ``None`` if no template was analysed."""
-        certificate = self._certificate
-        if certificate is not None and certificate.quoted_calls is None:
-            self._certificate = certificate = replace(certificate, quoted_calls=self.quoted_calls)
-        return certificate
+        self._measure_quotations()
+        return self._certificate
+
+    def _measure_quotations(self) -> None:
+        """Add the measure of quoted calls to the certificate, which parsers of other tokenizers may share."""
+        if self._certificate is None or self._certificate.quoted_calls is not None:
+            return
+        self._certificate = replace(self._certificate, quoted_calls=self.quoted_calls)
+        if self._selection is not None:
+            chosen = replace(self._selection.chosen, certificate=self._certificate)
+            tried = tuple(chosen if one is self._selection.chosen else one for one in self._selection.tried)
+            self._selection = replace(self._selection, chosen=chosen, tried=tried)
 
     @property
     def quoted_calls(self) -> QuotedCalls | None:

@@ -129,9 +129,12 @@ def _without_ends(frame: TurnFrame, header: str, parts: dict[str, Any], ids: str
 def _pieces(end: str) -> list[str]:
     """Split an end into the parts that may occur alone: engines stop at the first token."""
     pieces = diff.split_tags(end)
+    first = next((token for token in diff.tokens(end) if not token.isspace()), "")
+    tag = end.find(first) + len(first)
+    alone = [end[:tag]] if first in diff.closed_tags(end) and end[tag:].strip() else []
     if len(pieces) < 2:
-        return []
-    return ["".join(pieces[:i]) for i in range(1, len(pieces))] + [pieces[-1]]
+        return alone
+    return [*alone, *("".join(pieces[:i]) for i in range(1, len(pieces))), pieces[-1]]
 
 
 def _start(frame: TurnFrame, header: str) -> Marker | None:

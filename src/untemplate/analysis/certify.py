@@ -147,9 +147,18 @@ class Certificate:
         """True if no capability is ``failed``."""
         return self.checks > 0 and "failed" not in self.capabilities.values()
 
-    def doubt(self, doubts: Mapping[str, Doubt]) -> None:
-        """Turn ``no`` into ``cannot say`` where there is a doubt, and add a remark for each."""
+    def doubt(self, doubts: Mapping[str, Doubt], reasons: Mapping[str, str]) -> None:
+        """Turn ``no`` into ``cannot say`` where there is a doubt. Add a remark for each ability that cannot be said.
+
+        Args:
+            doubts: by ability, why it may exist although no rendering shows it.
+            reasons: why abilities could not be measured, if that is not the Format's doing.
+        """
         about: dict[Doubt, list[str]] = {}
+        for ability, finding in self.capabilities.items():
+            if finding == "cannot say":
+                reason = reasons.get(ability, "it only follows from how prompts end, and did not parse back")
+                about.setdefault(Doubt(reason), []).append(ability)
         for ability, doubt in doubted(self.capabilities, doubts).items():
             self.capabilities[ability] = "cannot say"
             about.setdefault(doubt, []).append(ability)

@@ -46,7 +46,9 @@ def _with_channels(frame: TurnFrame, front: str, text: str, calls: CallSamples |
     if again < 0:
         return
     close = between[:again]
-    content_header, reasoning_header = front, text[:at]
+    # An answer without reasoning may have no word in its header.
+    inner = between[again + len(header) :]
+    content_header, reasoning_header = inner if inner.endswith(front) else front, text[:at]
     channel = diff.common_prefix([content_header, reasoning_header])
     body = diff.common_suffix([content_header, reasoning_header])
     content_word = content_header[len(channel) : len(content_header) - len(body)]

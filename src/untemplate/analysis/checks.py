@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from . import diff
-from .probes import ASKED, EOS, RESULT, ProbeCall, ProbeMessage, Style
+from .probes import ASKED, EOS, RESULT, THOUGHT, ProbeCall, ProbeMessage, Style
 from .reasoning import ReasoningSamples
 from .tools import CallSamples
 from .turns import LAST, MIDDLE, RenderedTurn, TurnFrame
@@ -130,21 +130,24 @@ class Checks:
     all: list[Check]
     unmeasured: dict[str, Finding]
     """Capabilities of which no check or not every check could be made."""
+    reasons: dict[str, str]
+    """Why they cannot be said."""
 
 
 def checks_of(frame: TurnFrame, reasoning: ReasoningSamples, calls: CallSamples | None, droppers: list[str]) -> Checks:
     """Return all checks that the template can render."""
-    unmeasured: dict[str, Finding] = {}
+    reasons: dict[str, str] = {}
     found = [*_plain(frame), *_reasoned(frame, reasoning), *_prompts(frame, droppers)]
     if calls is not None:
-        found += _Called(frame, calls, reasoning, unmeasured).checks()
+        found += _Called(frame, calls, reasoning, reasons).checks()
     for kind in ("content", "several_turns"):
         if not any(c.kind == kind for c in found):
-            unmeasured[kind] = "cannot say"
+            reasons[kind] = "no rendering shows such an answer"
+    unmeasured: dict[str, Finding] = dict.fromkeys(reasons, "cannot say")
     if calls is None and frame.shows_arguments:
         unmeasured["calls"] = "failed"
     sizes = Counter((c.kind, c.group) for c in found)
-    return Checks([replace(c, alone=sizes[c.kind, c.group] == 1) for c in found], unmeasured)
+    return Checks([replace(c, alone=sizes[c.kind, c.group] == 1) for c in found], unmeasured, reasons)
 
 
 def _cut(frame: TurnFrame, turn: RenderedTurn, message: ProbeMessage, *, end: bool = False) -> tuple[str, str]:
@@ -234,7 +237,8 @@ class _Called:
     frame: TurnFrame
     samples: CallSamples
     reasoning: ReasoningSamples
-    unmeasured: dict[str, Finding]
+    unmeasured: dict[str, str]
+    """Abilities that cannot be said, with the reason."""
 
     def checks(self) -> Iterator[Check]:
         one = ProbeCall(_ONE, {"a_string": "Paris", "lines": "x"}, _IDS[0])
@@ -260,8 +264,11 @@ class _Called:
                 continue
             prompt, output = _cut(self.frame, turn, message)
             one_turn = kind in _ONE_TURN
-            if _unreadable(turn.text, message) or (one_turn and self._ends_after(message.calls[0].name, output)):
-                self.unmeasured[kind] = "cannot say"
+            if _unreadable(turn.text, message):
+                self.unmeasured[kind] = "values are written without quotes, or in quotes that they hold themselves"
+                continue
+            if one_turn and self._ends_after(message.calls[0].name, output):
+                self.unmeasured[kind] = "the template ends the turn after the first call, and writes more"
                 continue
             ends = one_turn and bool(message.content) and self._ends_after(message.content, output)
             wanted = tuple((c.name, dict(c.arguments)) for c in message.calls)
@@ -310,12 +317,12 @@ class _Called:
             self.frame.turn(ProbeMessage(calls=(c,)), self.samples.style, self.samples.place) for c in (call, spelled)
         ]
         if turns[0] is not None and turns[1] is not None and turns[0].text == turns[1].text:
-            self.unmeasured[kind] = "cannot say"
+            self.unmeasured[kind] = "numbers inside a value are written as strings are"
 
     def _with_content(self, one: ProbeCall, two: tuple[ProbeCall, ...]) -> Iterator[Check]:
         look = ProbeMessage("I will look.", calls=(one,))
         if self._taken_for_reasoning(look):
-            self.unmeasured["content_with_calls"] = "cannot say"
+            self.unmeasured["content_with_calls"] = "content before a call is written as reasoning is"
             return
         yield from self._check("content_with_calls", "content and call", look, both=True)
         again = ProbeMessage("I will look.\nTwice.", calls=two)
@@ -360,6 +367,11 @@ class _Called:
         if style is None:
             return False
         one = self.frame.turn(message, self.samples.style)
+        thought = self.reasoning.turn
+        if one is not None and thought is not None and message.content in one.text:
+            ahead = thought.text[: thought.text.find(THOUGHT)]
+            if ahead.strip() and one.text[: one.text.index(message.content)] == ahead:
+                return True
         other = self.frame.turn(replace(message, content="", reasoning=message.content), style)
         return one is not None and other is not None and one.text == other.text
 

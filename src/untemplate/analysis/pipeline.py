@@ -97,6 +97,7 @@ class Prepared:
     droppers: list[str]
     checks: list[Check]
     unmeasured: dict[str, Finding]
+    reasons: dict[str, str]
     traits: Traits
     doubts: dict[str, Doubt]
     seconds: float
@@ -106,7 +107,7 @@ class Prepared:
         """Measure any Format, such as one of the catalogue, against this template."""
         certificate = certify(fmt, self.checks, steps=STEPS, unmeasured=self.unmeasured)
         certificate.traits = self.traits
-        certificate.doubt(self.doubts)
+        certificate.doubt(self.doubts, self.reasons)
         thinking_off(self.frame, fmt, certificate)
         return certificate
 
@@ -142,8 +143,8 @@ def prepare(template: Template) -> Prepared:
     checks = checks_of(frame, reasoning, calls, droppers)
     traits = find_traits(frame, calls, reasoning, droppers)
     return Prepared(
-        template, prober, frame, calls, reasoning, droppers, checks.all, checks.unmeasured, traits, doubts_of(frame),
-        time.perf_counter() - began,
+        template, prober, frame, calls, reasoning, droppers, checks.all, checks.unmeasured, checks.reasons, traits,
+        doubts_of(frame), time.perf_counter() - began,
     )  # fmt: skip
 
 

@@ -150,23 +150,38 @@ class OwnMarkers:
     # -- markers that were not read as such ---------------------------------------------------------------------
 
     def unread_in_content(self, content: str, calls: bool) -> tuple[int, str] | None:
-        """Return the place of a marker in content that is damaged, or that stands around content, and that marker.
+        """Return the place of a marker in content that is damaged, stands around content or begins a turn, and that
+        marker.
         ``calls``: calls are wanted, so their markers count."""
         around = self._around_content
         for marker in around[0]:
             place = content.find(marker)
             if place >= 0 and not _in_code(content, place):
                 return place, marker
-        return (self._damaged_calls if calls else around[1]).find(content)
+        return (self._damaged_calls if calls else around[1]).find(content) or self._turn_header_in(content)
 
     def unread_in_reasoning(self, reasoning: str, closed: bool) -> tuple[int, str] | None:
-        """Return the place of a damaged opener that reasoning begins with, or of a damaged close in it, and that
-        marker. ``closed``: reasoning was closed, so its close is not in it."""
+        """Return the place of a damaged opener that reasoning begins with, of a damaged close in it or of the header
+        of a turn, and that marker. ``closed``: reasoning was closed, so its close is not in it."""
         opens, closes = self._damaged_reasoning
         found = opens.find(reasoning[:_LONGEST])
         if found is not None and not reasoning[: found[0]].strip():
             return found
-        return None if closed else closes.find(reasoning)
+        return (None if closed else closes.find(reasoning)) or self._turn_header_in(reasoning)
+
+    def _turn_header_in(self, text: str) -> tuple[int, str] | None:
+        """Return the place of the header of a turn, and the header: a model that has not stopped begins another turn
+        so."""
+        header = self._turn_header
+        place = text.find(header) if header else -1
+        return None if place < 0 or _in_code(text, place) else (place, header)
+
+    @cached_property
+    def _turn_header(self) -> str:
+        """The header of a turn, if that is markup; otherwise nothing. Formats of messages read their headers."""
+        start = self._format.turn.start if self._format.channels is None else None
+        header = "" if start is None else start.text.strip()
+        return header if _MARKUP.match(header) else ""
 
     @cached_property
     def _around_content(self) -> tuple[list[str], _Damaged]:

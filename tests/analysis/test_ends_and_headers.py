@@ -1,0 +1,69 @@
+"""Ends of turns with text after their tag, headers without a channel, and reasons of what cannot be said."""
+
+from __future__ import annotations
+
+import pytest
+
+from untemplate import OutputParser
+
+MESSAGES = "{% for m in messages %}<|start|>{{ m.role }}"
+PROMPT = "{% if add_generation_prompt %}<|start|>assistant{% endif %}"
+OLD_HARMONY = (
+    "{% for m in messages %}{% if m.role == 'assistant' and m.tool_calls %}"
+    "{% if m.content %}<|start|>assistant<|channel|>analysis<|message|>{{ m.content }}<|end|>{% endif %}"
+    "<|start|>assistant to=functions.{{ m.tool_calls[0].function.name }}<|channel|>commentary json<|message|>"
+    "{{ m.tool_calls[0].function.arguments | tojson }}<|call|>"
+    "{% elif m.role == 'assistant' and m.thinking %}"
+    "<|start|>assistant<|channel|>analysis<|message|>{{ m.thinking }}<|end|>"
+    "<|start|>assistant<|channel|>final<|message|>{{ m.content }}<|return|>"
+    "{% elif m.role == 'assistant' %}<|start|>assistant<|message|>{{ m.content }}"
+    "{{ '<|return|>' if loop.last and not add_generation_prompt else '<|end|>' }}"
+    "{% elif m.role == 'tool' %}<|start|>functions to=assistant<|message|>{{ m.content }}<|end|>"
+    "{% else %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endif %}{% endfor %}" + PROMPT
+)
+
+
+@pytest.mark.parametrize(
+    ("end", "written"),
+    [("<|im_end|>\\n\n", "<|im_end|>"), ("\n<|EOT|>\n### ", "\n<|EOT|>"), ("<|im_end|>\n", "<|im_end|>")],
+)
+def test_a_model_stops_at_the_tag_of_the_end(end: str, written: str) -> None:
+    """The template writes more after the tag, which no model does."""
+    template = (
+        f"{{% for m in messages %}}[[{{{{ m.role }}}}]]{{{{ m.content }}}}{end}{{% endfor %}}"
+        "{% if add_generation_prompt %}[[assistant]]{% endif %}"
+    )
+    parser = OutputParser.from_template(template, cache=False)
+    assert parser.certificate is not None
+    assert parser.certificate.certified
+    for output in (f"Hello.{written}", f"Hello.{end}", "Hello."):
+        assert (parser.parse(output).content or "").strip() == "Hello.", output
+
+
+def test_answers_whose_header_has_no_channel() -> None:
+    """Only an answer after reasoning has the channel: the calls of the template are messages all the same."""
+    parser = OutputParser.from_template(OLD_HARMONY, cache=False)
+    assert parser.certificate is not None
+    assert parser.certificate.certified
+    assert parser.format.channels is not None
+    call = '<|start|>assistant to=functions.f<|channel|>commentary json<|message|>{"a": 1}<|call|>'
+    parsed = parser.parse(f"<|channel|>analysis<|message|>I look.<|end|>{call}")
+    assert (parsed.reasoning, parsed.content) == ("I look.", None)
+    assert [(one.function.name, one.function.arguments) for one in parsed.tool_calls] == [("f", '{"a": 1}')]
+    assert parser.parse("<|message|>Hello.<|end|>").content == "Hello."
+    found = [str(remark) for remark in parser.certificate.traits.remarks if remark.code == "not_measured"]
+    assert found == ["content_with_calls: content before a call is written as reasoning is"]
+
+
+def test_the_reasons_of_what_cannot_be_said() -> None:
+    template = (
+        MESSAGES + "|>{{ m.content or '' }}{% for c in m.tool_calls or [] %}[{{ c.function.name }}("
+        "{% for k, v in c.function.arguments.items() %}{{ k }}='{{ v }}'{{ ', ' if not loop.last }}{% endfor %})]"
+        "{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|start|>assistant|>{% endif %}"
+    )
+    certificate = OutputParser.from_template(template, cache=False).certificate
+    assert certificate is not None
+    assert certificate.capabilities["awkward_strings"] == "cannot say"
+    found = [str(remark) for remark in certificate.traits.remarks if remark.code == "not_measured"]
+    reasons = "values are written without quotes, or in quotes that they hold themselves"
+    assert any(one.endswith(reasons) and "awkward_strings" in one for one in found), found
