@@ -32,8 +32,8 @@ _logger: Final = partner("litellm.integrations.custom_logger", "litellm", _LEAST
 class TextParser(_logger.CustomLogger):  # type: ignore[name-defined, misc]
     """Parses the content of chat completions into reasoning, content and tool calls.
 
-    Answers that already hold tool calls or reasoning are left alone, and so are those of models that are not named. In a
-    whole answer a call that was cut is text.
+    Answers that already hold tool calls or reasoning are left alone, and so are those of models that are not named. In
+    a whole answer a call that was cut is text.
 
     Args:
         models: for each model of the proxy (its ``model_name``), a name, as for `OutputParser.named`, or a parser.
