@@ -238,14 +238,35 @@ def loop_factory(request: pytest.FixtureRequest) -> Any:
 
 
 class TestTls:
-    def test_requests_and_limits(self, certificate: Path, loop_factory: Any) -> None:
-        options = {"tls_cert": str(certificate), "head_timeout": 0.2, "loop_factory": loop_factory}
+    def test_handshakes_count(self, certificate: Path, loop_factory: Any) -> None:
+        options = {"tls_cert": str(certificate), "max_connections": 4, "loop_factory": loop_factory}
         with running([scripted("x")], **options) as gateway:
+            silent = [connected(gateway) for _ in range(12)]
+            for client in silent[:8]:
+                with contextlib.suppress(ConnectionResetError):
+                    assert client.recv(1) == b""
+            assert soon(lambda: len(gateway.server.server_state.connections) == 4)
             url = f"https://localhost:{gateway.port}"
             with httpx.Client(verify=False) as client:
                 assert client.post(url + CHAT, json=ASK, timeout=LONG).status_code == 200
                 asked = {**ASK, "messages": [{"role": "user", "content": "x" * 3_000_000}]}
                 assert client.post(url + CHAT, json=asked, timeout=LONG).status_code == 200
+            for one in silent:
+                one.close()
+            assert soon(lambda: not gateway.server.server_state.connections)
+
+    def test_a_handshake_has_a_deadline(self, certificate: Path, loop_factory: Any) -> None:
+        options = {"tls_cert": str(certificate), "head_timeout": 0.2, "loop_factory": loop_factory}
+        with running([scripted("x")], **options) as gateway:
+            clients = [connected(gateway) for _ in range(3)]
+            clients[1].sendall(b"\x16\x03\x01\x02\x00")  # the beginning of one
+            clients[2].sendall(b"GET / HTTP/1.1\r\n\r\n")
+            for client in clients:
+                with contextlib.suppress(ConnectionResetError):
+                    while client.recv(100):
+                        pass
+                client.close()
+            assert soon(lambda: not gateway.server.server_state.connections)
             context = ssl._create_unverified_context()
             with context.wrap_socket(connected(gateway)) as client, contextlib.suppress(ConnectionResetError):
                 assert client.recv(1) == b""  # after the handshake, a head must come

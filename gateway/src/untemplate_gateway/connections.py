@@ -8,7 +8,8 @@ A connection is in one of four phases, each with a limit in bytes and a deadline
 * Answered before the whole body has arrived: the rest is dropped for a short time, then the connection is closed.
 * Response: a client that does not read is disconnected after ``write_timeout`` seconds.
 
-With TLS there is a phase before them, the handshake, for which asyncio allows a minute.
+With TLS there is a phase before them, the handshake, with the deadline of a head. uvicorn would begin to count after
+it, so the protocol makes the handshake itself, with asyncio's ``start_tls``.
 
 Connections are counted apart from requests. At ``max_connections``, the connection that has waited longest for a
 request is closed to make room for a new one; if none waits, the oldest one whose body has not arrived, of the address
@@ -45,36 +46,46 @@ _FRAMING: Final = 16
 """Most bytes of framing for each byte of body. A chunk of one byte needs five."""
 
 
-def server_config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
+def server_config(app: Any, settings: Settings, tls: ssl.SSLContext | None = None, **more: Any) -> uvicorn.Config:
     """Return the configuration of a uvicorn server that applies the limits and TLS files of the settings.
 
     Args:
         app: the ASGI application.
+        settings: the limits, TLS files and root path.
+        tls: the context of the TLS files, if the caller has made it.
         more: further arguments of ``uvicorn.Config``.
+
+    Raises:
+        SettingsError: the TLS files cannot be used.
     """
-    # Its connections share one count.
-    shared: dict[str, Any] = {"waiting": {}, "arriving": {}, "refused": getattr(app, "refused", None)}
-    protocol = type("BoundedHttpProtocol", (_BoundedHttpProtocol,), shared)
-    apply_limits(protocol, settings)
     return uvicorn.Config(
         app,
-        http=protocol,
+        http=_http_protocol(settings, tls, getattr(app, "refused", None)),
         ws="none",
         root_path=settings.root_path,
         timeout_keep_alive=settings.keep_alive_seconds,  # type: ignore[arg-type]
         access_log=False,
         server_header=False,
-        ssl_certfile=settings.tls_cert or None,
-        ssl_keyfile=settings.tls_key or None,
         **more,
     )
 
 
-def check_certificate(settings: Settings, context: ssl.SSLContext | None = None) -> None:
-    """Read the TLS files of the settings, if they have some.
+def tls_context(settings: Settings) -> ssl.SSLContext | None:
+    """Return the TLS context of a server; ``None`` if the settings have no certificate.
 
-    Args:
-        context: of the running server, which uses the files for connections that begin from now on.
+    Raises:
+        SettingsError: the TLS files cannot be used.
+    """
+    if not settings.tls_cert:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_alpn_protocols(["http/1.1"])
+    read_certificate(context, settings)
+    return context
+
+
+def read_certificate(context: ssl.SSLContext, settings: Settings) -> None:
+    """Read the TLS files of the settings, for connections that begin from now on.
 
     Raises:
         SettingsError: the TLS files cannot be used. The context is unchanged.
@@ -82,20 +93,31 @@ def check_certificate(settings: Settings, context: ssl.SSLContext | None = None)
     if not settings.tls_cert:
         return
     try:
-        for one in filter(None, (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), context)):
+        for one in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), context):
             one.load_cert_chain(settings.tls_cert, settings.tls_key or None)
     except OSError as error:  # ssl.SSLError is one
         files = " ".join(filter(None, (settings.tls_cert, settings.tls_key)))
         raise SettingsError(f"tls_cert {files}: {error.strerror or error}") from None
 
 
+def _http_protocol(
+    settings: Settings, tls: ssl.SSLContext | None, refused: Callable[[int], None] | None
+) -> type[asyncio.Protocol]:
+    """Return a protocol class for one server. Its connections share one count."""
+    shared: dict[str, Any] = {"tls": tls or tls_context(settings), "waiting": {}, "arriving": {}, "refused": refused}
+    protocol = type("BoundedHttpProtocol", (_BoundedHttpProtocol,), shared)
+    apply_limits(protocol, settings)
+    return protocol
+
+
 def apply_limits(protocol: Any, settings: Settings) -> None:
-    """Apply the limits of the settings to the protocol of `server_config`, for what its connections do from now on."""
+    """Apply the limits of the settings to a class of `_http_protocol`, for what its connections do from now on."""
     for name in ("head_timeout", "write_timeout", "max_connections"):
         setattr(protocol, name, getattr(settings, name))
 
 
 class _BoundedHttpProtocol(HttpToolsProtocol):
+    tls: ssl.SSLContext | None
     head_timeout: float
     write_timeout: float
     max_connections: int
@@ -106,6 +128,10 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
     refused: Callable[[int], None] | None
     """Called with the status of each error that no application answers."""
 
+    _handshake: asyncio.Task[None] | None = None
+    """The running TLS handshake."""
+    _early = b""
+    """Bytes that came before the handshake's task could start, or before it could continue after the handshake."""
     _timer: asyncio.TimerHandle | None = None
     """The deadline of the head, or the end of the time in which bytes are dropped."""
     _stalled: asyncio.TimerHandle | None = None
@@ -127,13 +153,54 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
     # -- The connection ----------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        if self.tls is None:
+            super().connection_made(transport)
+        else:
+            self.transport = transport
+            self.connections.add(self)
         if self.max_connections and len(self.connections) > self.max_connections and not self._make_room():
-            self._refuse(503, "the server has too many connections; try again")
-            self.transport.close()
+            if self.tls is None:
+                self._refuse(503, "the server has too many connections; try again")
+                self.transport.close()
+            else:
+                self._drop()
             return
         self.waiting[self] = None
         self._set_timer(self.head_timeout)
+        if self.tls is not None:
+            self._handshake = self.loop.create_task(self._shake_hands(transport, self.tls))
+
+    async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
+        """Put TLS between the connection and this protocol. `_late` ends a handshake that takes too long."""
+        starting = self.loop.create_task(self.loop.start_tls(transport, self, tls, server_side=True))
+        try:
+            await asyncio.sleep(0)  # until it has put its protocol in the place of this one, and scheduled its start
+            if self._early:
+                self.loop.call_soon(self._hand_over, transport.get_protocol())
+            secure = await starting
+        except OSError:  # ssl.SSLError is one; or the client has left
+            secure = None
+        finally:
+            starting.cancel()
+        self._handshake = None
+        if secure is None or secure.is_closing():
+            self._drop()
+            return
+        super().connection_made(secure)
+        self._set_timer(self.head_timeout)
+        if self._early:
+            data, self._early = self._early, b""
+            self.data_received(data)
+
+    def _hand_over(self, tls: Any) -> None:
+        """Give the protocol of TLS, a buffered one, the bytes that came before it was there."""
+        data, self._early = self._early, b""
+        while data:
+            buffer = tls.get_buffer(len(data))
+            size = min(len(buffer), len(data))
+            buffer[:size] = data[:size]
+            tls.buffer_updated(size)
+            data = data[size:]
 
     def _make_room(self) -> bool:
         """Close the connection that has waited longest for a request or its body. Return True if there was one."""
@@ -156,6 +223,8 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _drop(self) -> None:
+        if self._handshake is not None:
+            self._handshake.cancel()
         self.waiting.pop(self, None)
         self.arriving.pop(self, None)
         self.connections.discard(self)
@@ -164,6 +233,9 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
     # -- What is received --------------------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
+        if self._handshake is not None:
+            self._early += data
+            return
         if self._refused:
             self._head += len(data)
             if self._head > _DROPPED:

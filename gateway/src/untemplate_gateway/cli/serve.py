@@ -15,6 +15,7 @@ import math
 import os
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
@@ -165,7 +166,7 @@ def _check_public(settings: Settings) -> None:
 
 async def _serve(settings: Settings, bound: socket.socket | None, show: bool, again: Callable[[], Settings]) -> None:
     from ..app import create_app
-    from ..connections import allow_open_files, check_certificate, server_config
+    from ..connections import allow_open_files, server_config, tls_context
     from ..errors import ApiError
     from ..manager.checkpoint import CheckpointError
     from ..manager.hub import HubError
@@ -173,7 +174,7 @@ async def _serve(settings: Settings, bound: socket.socket | None, show: bool, ag
     from ..settings import SettingsError
 
     try:
-        check_certificate(settings)
+        tls = tls_context(settings)
         manager = await open_manager(settings)
     except (SettingsError, CheckpointError, HubError) as error:
         raise UsageError(str(error)) from None
@@ -191,8 +192,8 @@ async def _serve(settings: Settings, bound: socket.socket | None, show: bool, ag
         allow_open_files(settings.max_connections)
         grace = math.ceil(settings.shutdown_grace)
         more = {"uds": settings.uds or None, "log_config": None, "timeout_graceful_shutdown": grace}
-        config = server_config(app, settings, **more)
-        _at_sighup(partial(_reload, app, again, config))
+        config = server_config(app, settings, tls, **more)
+        _at_sighup(partial(_reload, app, again, config.http, tls))
         await _listen(config, manager, settings, bound, show and bound is not None)
     finally:
         await manager.close(timeout=0)
@@ -216,22 +217,23 @@ def _at_sighup(again: Callable[[], Coroutine[Any, Any, None]]) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
 
 
-async def _reload(app: Gateway, again: Callable[[], Settings], config: uvicorn.Config) -> None:
+async def _reload(app: Gateway, again: Callable[[], Settings], protocol: Any, tls: ssl.SSLContext | None) -> None:
     """Read the settings again: first keys, limits and TLS files, then the models, which may take minutes."""
-    from ..connections import apply_limits, check_certificate
+    from ..connections import apply_limits, read_certificate
     from ..manager.opening import reload_models
 
     try:
         settings = again()
         _check_public(settings)
-        check_certificate(settings, config.ssl)
+        if tls is not None:
+            read_certificate(tls, settings)
     except Exception as error:  # the server continues after any error
         _log.error("reload: %s; nothing is changed", error)
         return
     fixed = app.apply(settings)
-    if (config.ssl is None) != (not settings.tls_cert):
+    if (tls is None) != (not settings.tls_cert):
         fixed.append("tls_cert")
-    apply_limits(config.http, settings)
+    apply_limits(protocol, settings)
     note = f"; a restart is needed for {', '.join(fixed)}" if fixed else ""
     try:
         names = await reload_models(app.manager, settings, lambda what: _log.info("reload: %s", what))
