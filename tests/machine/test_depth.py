@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from untemplate import OutputParser
+from untemplate import OutputParser, Policy
 from untemplate.jsontext.well_formed import MAX_DEPTH, _is_deep_json, is_deep, is_json
 
 TOOLS = [
@@ -92,3 +92,15 @@ PIECES = [*'[]{},:"', '"a"', "1", " ", "-", "true", "null", "\\", '"a":', "NaN",
 @given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join), st.booleans())
 def test_both_readers_say_the_same(text: str, finite: bool) -> None:
     assert _is_deep_json(text, finite) == is_json(text, finite=finite)
+
+
+def test_the_levels_of_python_style_values_count_as_held() -> None:
+    """Sixteen bytes are kept for each level. What is deeper is passed on as written."""
+    parser = OutputParser.named("pythonic")
+    raw = f"[f(a={nested(200)}, b=3)]"
+    (call,) = parser.parse(raw).tool_calls
+    assert (json.loads(call.function.arguments), call.status) == ({"a": json.loads(nested(200)), "b": 3}, "ok")
+    parsed = parser.parse(raw, policy=Policy(max_held=1600))
+    (call,) = parsed.tool_calls
+    assert call.function.arguments == f'{{"a": {nested(200)}, "b": 3}}'
+    assert (call.status, [d.code for d in parsed.diagnostics]) == ("recovered", ["nested_too_deep", "unquoted_value"])

@@ -69,7 +69,7 @@ DIAGNOSTICS: Final[dict[DiagnosticCode, str]] = {
     "missing_close": "a value or a call was not closed; it ends where the next argument, close or call begins",
     "missing_open": "what opens a value or the arguments is missing or damaged; they are read without it",
     "misspelled_close": "a value's close was misspelled",
-    "nested_too_deep": "elements are nested too deep; those in the innermost one that is read are its text",
+    "nested_too_deep": "values are nested too deep; what is in the innermost one that is read is its text",
     "quoted_call": "a call that the text around it quotes was not taken as a call; it is content",
     "stray_close": "a closing marker with nothing to close was dropped",
     "stray_text": "text between the arguments and the end of the call, or between two closes, was dropped",

@@ -51,6 +51,8 @@ _ITEM: Final = 8
 
 _MAX_KEY: Final = 1024
 _MAX_WORD: Final = 4096
+_LEVEL_SIZE: Final = 16
+"""Bytes that are kept for each level of nesting: two references."""
 _KEY_TEXT: Final = re.compile(r"[^ \t\r\n=:,()\[\]{}\"'<]+")
 _FURTHER_WORDS: Final = re.compile(r"[ \t][\w.\- \t]*")
 _WORD_STOP: Final = re.compile(r"[,()\[\]{}\"']")
@@ -70,6 +72,7 @@ class LiteralReader(ArgumentReader):
         self._syntax: LiteralSyntax = syntax
         self._called: tuple[ToolSet, str] = (tools, name)
         self._stops: Literals = syntax.frame.stops
+        self._most_levels: int = max(max_held // _LEVEL_SIZE, 1)
         self._phase: int = _OPEN
         # The closing characters of what is open, outermost first, and the JSON closer of each.
         self._closers: list[str] = []
@@ -424,7 +427,7 @@ class LiteralReader(ArgumentReader):
             cur.pos += len(quote)
             self._value_start(out)
             self._open_string(quote, out)
-        elif c in "[({":
+        elif c in "[({" and not self._is_too_deep(cur, out):
             cur.pos += 1
             self._value_start(out)
             self._closers.append(_CLOSER[c])
@@ -439,6 +442,13 @@ class LiteralReader(ArgumentReader):
             self._phase = _WORD
             self._word_depth = 0
             self._word_quote = ""
+        return True
+
+    def _is_too_deep(self, cur: Cursor, out: CallHandler) -> bool:
+        """True if no more levels may be kept: what begins at the cursor is text."""
+        if len(self._closers) < self._most_levels:
+            return False
+        out.report("nested_too_deep", cur.pos, cur.pos + 1)
         return True
 
     def _open_string(self, quote: str, out: CallHandler) -> None:
