@@ -13,7 +13,7 @@ from ..format import Format
 from ..formats import Kind, half
 from ..machine.compiler import compile_format
 from ..machine.events import DeltaBuilder, EventCollector, EventReceiver
-from ..machine.free_text import ALWAYS, BY_EVIDENCE, NOT_IN_FENCES
+from ..machine.evidence import ALWAYS, BY_EVIDENCE, NOT_IN_FENCES
 from ..machine.ids import IdFactory, make_ids
 from ..machine.machine import Machine
 from ..machine.program import Program

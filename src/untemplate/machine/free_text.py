@@ -14,9 +14,10 @@ from typing import Final, final
 
 from .context import ReaderContext
 from .diagnostics import DiagnosticCode
+from .evidence import NOT_IN_FENCES, Evidence
 from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
 from .lexer import WS, shared_start
-from .markdown import IN_FENCE, IN_STRING, NO_EVIDENCE, TextBefore, quotes_nothing
+from .markdown import IN_FENCE, IN_STRING, NO_EVIDENCE
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END
 from .program import (
     CALL_TEXT,
@@ -40,24 +41,11 @@ from .program import (
 from .signals import MORE, NO_MATCH
 from .tentative_calls import NEVER
 
-# When a call counts that may be a quotation.
-BY_EVIDENCE: Final = 0
-"""If the text before it is no evidence of a quotation; in a fence it counts, and is reported."""
-ALWAYS: Final = 1
-NOT_IN_FENCES: Final = 2
-"""If the text before it is no evidence, and it is not in a fence either."""
-
 # What is known of a header inside an open message.
 NO_DOUBT: Final = 0
 NEEDS_TWO_PARTS: Final = 1
 """It ends the message if a role and another marker follow its opener; else it is text."""
 IS_TEXT: Final = 2
-
-_MOST_PIECES: Final = 256
-_SHORT_TEXT: Final = 256
-"""Characters that may be searched for a fence before each call."""
-_LONG_PIECE: Final = 512
-"""Characters of a piece that is not kept."""
 
 LONE_NAME: Final = re.compile(r"[\w.\-]++")
 """The name of a call without any marker."""
@@ -66,8 +54,6 @@ _NO_RULE: Final = MarkerRule(ENTER_STATE)
 _SENTENCE_ENDS: Final = frozenset(".!?。！？:")
 _CLOSING_SIGNS: Final = " \t\"')]*_`”’"
 """Characters that may follow the end of a sentence."""
-_MAY_OPEN_CODE: Final = ("`", ">")
-"""Last characters of a text that may end in a backtick, or in tags after it."""
 _QUOTED_CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_MESSAGE})
 _DECIDED_BY_TEXT: Final = frozenset({OPEN_REASONING, OPEN_CALLS, OPEN_HEADER})
 _CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_SECTION, CLOSE_CALL, CLOSE_MESSAGE})
@@ -79,6 +65,8 @@ class FreeText:
 
     def __init__(self, context: ReaderContext) -> None:
         self.context: ReaderContext = context
+        self.before: Evidence = Evidence(context)
+        """The text so far."""
         self.fresh: bool = False
         """True if only white space has followed the last marker."""
         self.lead: str = ""
@@ -95,22 +83,12 @@ class FreeText:
         """After READ_CALL: the rule of the marker that opens the calls."""
         self.marker_end: int = 0
         """After READ_CALL: where that marker ends."""
-        self.last_piece: str = ""
-        """The last text that was emitted."""
-        self.quoted_calls: int = BY_EVIDENCE
-        """When a call that may be quoted counts: BY_EVIDENCE, ALWAYS or NOT_IN_FENCES."""
         self.in_fence: bool = False
         """After READ_CALL and READ_HEADER: True if the marker is inside a fence."""
         self.header_doubt: int = NO_DOUBT
         """After READ_HEADER: what has to be known of the header."""
         self._ends_message: bool = False
         """After that: True if a message is open that the header ends."""
-        self._pieces: list[str] = []
-        """The last pieces of text that were emitted, kept until a marker follows them or there are many."""
-        self._region: int = IN_CONTENT
-        """The region of these pieces."""
-        self._content_before: TextBefore | None = None
-        """The content before these pieces, as far as it matters for a marker; None if there is none."""
         self._wrapped: bool = False
         """True between the markers around content."""
         self._with_text: tuple[int, ...] = ()
@@ -127,8 +105,6 @@ class FreeText:
         """Number of openers of calls that were text because they are quoted or only spelled."""
         self._reopened: tuple[int, int] | None = None
         """Start and end of the marker that has opened reasoning again; None if it is closed."""
-        self._reasoning_before: TextBefore | None = None
-        """The same of the reasoning."""
         self._text_marker: int = -1
         """Where the last marker ends that is text because it was only spelled or is in a string, in characters of the
         output. White space and further markers that belong to it may follow."""
@@ -151,15 +127,14 @@ class FreeText:
         self.enter(index)
         self.fresh = True
         self.lead = ""
-        self._forget_text(IN_CONTENT)
+        self.before.forget(IN_CONTENT)
         self._open_quotes = 0
 
     def begin_output(self) -> None:
         """Begin the output here: all before it was the prompt's."""
         self.context.spaces = []
         self.after_call = False
-        self._pieces = []
-        self._content_before = self._reasoning_before = None
+        self.before.clear()
         self._with_text = ()
         self.has_closed = False
         self._open_quotes = 0
@@ -172,84 +147,30 @@ class FreeText:
     def emit_opener(self, text: str, end: int, size: int) -> None:
         """Emit text that begins with an opener of calls of this size, which is text, too."""
         self.emit_trimmed(text[:size], end - len(text) + size)
-        before = self._text_before()
-        if before is None:  # the opener is the prompt's
-            self._begin_piece(self.context.state.region)
-            before = self._text_before()
-        if before is not None:
-            before.take_opener()
+        self.before.take_opener()
         self.emit_trimmed(text[size:], end)
 
     def has_text_on_line(self, spaces: Sequence[str]) -> bool:
         """True if text precedes, on the same line, what follows this white space."""
-        last = self.last_piece
+        last = self.before.last_piece
         before = last[len(last.rstrip(WS)) :] + "".join(spaces)
         return not (self.at_start or self.after_call or self.fresh) and "\n" not in before
 
     @property
     def quotes(self) -> bool:
         """True if the text ends in a single backtick that opens inline code."""
-        if self.context.spaces or self.last_piece[-1:] not in _MAY_OPEN_CODE:
-            return False
-        before = self._text_before()
-        return before is not None and before.opens_code
+        return not self.context.spaces and self.before.opens_code
 
     def emit_quotation(self, text: str, end: int) -> None:
         """Emit a quoted call. It is a word of the inline code around it, whatever its own text is."""
-        self._read_pieces()
-        content, reasoning = self._content_before, self._reasoning_before
+        place = self.before.place()
         self.emit_trimmed(text, end)
-        self._content_before, self._reasoning_before = content, reasoning
-        self._pieces = ["?"]
+        self.before.return_to(place)
 
     def pass_on(self, pieces: list[str]) -> None:
         """Take note of text that has been emitted without being read."""
-        region = self.context.state.region
-        if self.at_start or region != self._region:
-            self._begin_piece(region)
-            self.at_start = False
-        self.last_piece = pieces[-1][-_LONG_PIECE:]
-        self._pieces += pieces
-        if len(self._pieces) > _MOST_PIECES or len(pieces[-1]) > _LONG_PIECE:
-            self._read_pieces()
-
-    def _begin_piece(self, region: int) -> None:
-        """Begin a line of text in this region."""
-        if region != self._region:
-            self._read_pieces()
-            self._region = region
-        self._pieces.append("\n")
-
-    def _read_pieces(self) -> TextBefore | None:
-        """Read the pieces that are kept. Return the text of their region."""
-        before = self._content_before if self._region == IN_CONTENT else self._reasoning_before
-        if self._pieces:
-            if before is None:
-                before = TextBefore()
-                if self._region == IN_CONTENT:
-                    self._content_before = before
-                else:
-                    self._reasoning_before = before
-            before.read("".join(self._pieces))
-            self._pieces = []
-        return before
-
-    def _text_before(self) -> TextBefore | None:
-        """Return the text of this region, up to the place that is being read; None if there is none."""
-        before = self._read_pieces()
-        region = self.context.state.region
-        if region != self._region:
-            before = self._content_before if region == IN_CONTENT else self._reasoning_before
-        return before
-
-    def _forget_text(self, region: int) -> None:
-        """Forget the text of this region: another begins."""
-        if self._region == region:
-            self._pieces = []
-        if region == IN_CONTENT:
-            self._content_before = None
-        else:
-            self._reasoning_before = None
+        self.before.pass_on(pieces, self.at_start)
+        self.at_start = False
 
     # -- in -----------------------------------------------------------------------------------------------------
 
@@ -267,14 +188,7 @@ class FreeText:
     def _begins_simply(self) -> bool:
         """True if the first text of the state means no more than that text has begun."""
         context = self.context
-        return context.state.lone_calls is None and context.program.header is None and not self._has_text()
-
-    def _has_text(self) -> bool:
-        """True if this region has had text before."""
-        region = self.context.state.region
-        if self._pieces and region == self._region:
-            return True
-        return (self._content_before if region == IN_CONTENT else self._reasoning_before) is not None
+        return context.state.lone_calls is None and context.program.header is None and not self.before.has_text
 
     def step(self, whole: bool = True) -> int:
         """Read up to the next marker, or as far as the text decides. Return the next mode, or MORE. ``whole``: the text
@@ -496,7 +410,7 @@ class FreeText:
         if self.at_start or context.state.region != IN_CONTENT:
             return self.at_start
         spaces = "".join(context.spaces)
-        before = self._text_before()
+        before = self.before.text()
         if before is None or not (before.in_fence or (not spaces and before.after_backtick)):
             begins_line = "\n" in spaces or self.after_call
             directly = context.program.repeats and not spaces
@@ -514,7 +428,7 @@ class FreeText:
             return False
         if context.state.region == IN_REASONING and context.reasoning_calls == NEVER:
             return False
-        if self._text_marker < 0 and self._content_before is None and not self._pieces:
+        if self._text_marker < 0 and self.before.is_empty:
             self._quotes_calls = False
             return True  # no text is before it
         return context.has_id(start, end) or not self._is_quoted_call(start, end)
@@ -538,7 +452,7 @@ class FreeText:
         """True if a line begins at the cursor, or the end of a sentence is before it."""
         if self.after_call or any("\n" in spaces for spaces in self.context.spaces):
             return True
-        return self.last_piece.rstrip(_CLOSING_SIGNS)[-1:] in _SENTENCE_ENDS
+        return self.before.last_piece.rstrip(_CLOSING_SIGNS)[-1:] in _SENTENCE_ENDS
 
     def _is_quoted_call(self, start: int, end: int) -> bool:
         """True if the text before the opener of calls at ``start`` makes it text. So does a marker before it that is
@@ -550,11 +464,12 @@ class FreeText:
             return True
         if context.state.region != IN_CONTENT and context.program.header is None:
             return False
-        evidence = self._evidence()
+        spaces = "\n" if self.at_start or self.after_call else "".join(context.spaces)
+        evidence = self.before.evidence(spaces)
         if evidence == NO_EVIDENCE:
             self._quotes_calls = False
             return False
-        if evidence == IN_FENCE and self.quoted_calls != NOT_IN_FENCES:
+        if evidence == IN_FENCE and self.before.quoted_calls != NOT_IN_FENCES:
             self.in_fence = True
             return False
         context.report("quoted_call", start, end)
@@ -563,24 +478,6 @@ class FreeText:
         if self._quotes_calls:
             self._text_marker = context.base + end
         return True
-
-    def _evidence(self) -> int:
-        """Return what the content so far says about a marker that follows it."""
-        if self.quoted_calls == ALWAYS:
-            return NO_EVIDENCE
-        spaces = "\n" if self.at_start or self.after_call else "".join(self.context.spaces)
-        if self._content_before is None and self._region == IN_CONTENT and self._is_plain("\n" in spaces):
-            return NO_EVIDENCE
-        before = self._text_before()
-        return NO_EVIDENCE if before is None else before.evidence(spaces)
-
-    def _is_plain(self, breaks: bool) -> bool:
-        """True if one look at the pieces of text shows that they quote nothing after them. ``breaks``: nor do lines
-        that have ended, but a fence may be open."""
-        pieces = self._pieces
-        if len(pieces) > 1:
-            pieces = self._pieces = ["".join(pieces)]
-        return not pieces or (len(pieces[0]) <= _SHORT_TEXT and quotes_nothing(pieces[0], breaks))
 
     def _follows_text_marker(self, start: int) -> bool:
         """True if only white space comes between a marker that is text and ``start``."""
@@ -598,7 +495,7 @@ class FreeText:
         text = before.rstrip(WS)
         if not text and (self.at_start or self.fresh or self.after_call):
             return self.at_start or self.after_call or self.context.tools.known
-        end = (text or self.last_piece)[-1:]
+        end = (text or self.before.last_piece)[-1:]
         begins = "\n" in before[len(text) :] or (end in _SENTENCE_ENDS and end != ":" and len(text) < len(before))
         return begins and self.context.tools.known
 
@@ -636,7 +533,7 @@ class FreeText:
                 context.receiver.reasoning_start()
             self.enter(context.program.reasoning)
             self.fresh = True
-            self._forget_text(IN_REASONING)
+            self.before.forget(IN_REASONING)
         elif action == CLOSE_REASONING:
             self._close_reasoning(end)
         elif action in (OPEN_WRAP, CLOSE_WRAP):
@@ -692,7 +589,7 @@ class FreeText:
     def _is_quoted(self, start: int) -> bool:
         """True if a backtick directly precedes ``start``."""
         cur = self.context.cur
-        before = cur.text[cur.pos : start] or ("" if self.context.spaces else self.last_piece)
+        before = cur.text[cur.pos : start] or ("" if self.context.spaces else self.before.last_piece)
         return before.endswith("`")
 
     def _wait_for_end(self, end: int) -> int:
@@ -795,14 +692,12 @@ class FreeText:
         """Emit text of the state unchanged."""
         context = self.context
         region = context.state.region
-        if self.at_start or self.after_call or region != self._region:
-            self._begin_piece(region)
+        before = self.before
+        if self.at_start or self.after_call or region != before.region:
+            before.begin_line(region)
             if self.at_start:
                 self._begin_text(region)
-        pieces = self._pieces
-        pieces.append(text)
-        if len(pieces) > _MOST_PIECES or len(text) > _LONG_PIECE:
-            self._read_pieces()
+        before.add(text)
         if region == IN_CONTENT:
             context.receiver.content(text)
             context.ledger.mark(CONTENT_TEXT, end)
@@ -814,7 +709,6 @@ class FreeText:
             context.ledger.mark(DROPPED if events is None else events.chunk(region, text, end - len(text)), end)
         self.at_start = False
         self.after_call = False
-        self.last_piece = text
 
     def _begin_text(self, region: int) -> None:
         """Begin the text of a message, joined to an earlier message of the same kind."""

@@ -284,7 +284,7 @@ class Machine(ReaderContext):
 
     def decide_quoted_calls(self, when: int) -> None:
         """Let calls count that may be quotations: BY_EVIDENCE, ALWAYS or NOT_IN_FENCES."""
-        self._text.quoted_calls = when
+        self._text.before.quoted_calls = when
 
     def keep_space(self) -> None:
         """Take white space that touches a marker for text, unless the Format writes it there."""
