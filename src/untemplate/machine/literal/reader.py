@@ -53,6 +53,8 @@ _MAX_KEY: Final = 1024
 _MAX_WORD: Final = 4096
 _LEVEL_SIZE: Final = 16
 """Bytes that are kept for each level of nesting: two references."""
+_FEWEST_LEVELS: Final = 64
+"""Levels that are read however little may be held. No output seen needs more."""
 _KEY_TEXT: Final = re.compile(r"[^ \t\r\n=:,()\[\]{}\"'<]+")
 _FURTHER_WORDS: Final = re.compile(r"[ \t][\w.\- \t]*")
 _WORD_STOP: Final = re.compile(r"[,()\[\]{}\"']")
@@ -72,7 +74,7 @@ class LiteralReader(ArgumentReader):
         self._syntax: LiteralSyntax = syntax
         self._called: tuple[ToolSet, str] = (tools, name)
         self._stops: Literals = syntax.frame.stops
-        self._most_levels: int = max(max_held // _LEVEL_SIZE, 1)
+        self._most_levels: int = max(max_held // _LEVEL_SIZE, _FEWEST_LEVELS)
         self._phase: int = _OPEN
         # The closing characters of what is open, outermost first, and the JSON closer of each.
         self._closers: list[str] = []
