@@ -768,6 +768,20 @@ def vectors_by_hand() -> Iterator[dict[str, Any]]:
             "output": "Hm.</think>Yes.", "why": f"Only the close is marked: a start that is {start} changes nothing.",
             "expect": {"reasoning": "Hm.", "content": "Yes.", "tool_calls": []},
         }  # fmt: skip
+    tokens = [["Look:", False], ["<think>", True], ["Hm.", False], ["</think>", True], ["Yes.", False]]
+    yield {
+        "id": "hermes+qwen3/ids-reasoning-inside", "format": "hermes+qwen3", "level": "ids", "rules": ["I7"],
+        "tools": TOOLS, "output": "".join(str(text) for text, _ in tokens), "tokens": tokens,
+        "expect": {"reasoning": "Hm.", "content": "Look:Yes.", "tool_calls": []},
+        "why": "A token that opens reasoning does so anywhere.",
+    }  # fmt: skip
+    spelled = [["See", False], [" <", False], ["think>", False], [" there", False]]
+    yield {
+        "id": "hermes+qwen3/ids-reasoning-spelled", "format": "hermes+qwen3", "level": "ids", "rules": ["I2"],
+        "tools": TOOLS, "output": "See <think> there", "tokens": spelled,
+        "expect": {"reasoning": "", "content": "See <think> there", "tool_calls": []},
+        "why": "Ordinary tokens spell text.",
+    }  # fmt: skip
     tokens = [["Hi", False], ["<|im_end|>", True], [" there", False]]
     expect = {"reasoning": "", "content": "Hithere", "tool_calls": []}
     yield {

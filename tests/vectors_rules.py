@@ -20,8 +20,7 @@ RULE: Final = re.compile(r"^\*\*([A-Z][0-9]+)\.\*\* ", re.MULTILINE)
 
 OF_LAWS: Final = frozenset(("G2", "G3", "G4", "G5", "D1", "D2", "D3", "D4", "F1", "F2", "F4", "F6", "I6"))
 """Rules that concern all vectors, or none: no vector shows them by itself."""
-WITHOUT_VECTORS: Final = frozenset(("I7",))
-"""Rules that no vector shows yet."""
+
 
 _LEVELS: Final = {
     "slipped": (
