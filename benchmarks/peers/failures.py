@@ -4,7 +4,7 @@
 bench-peers-install`) and writes the table of the page: how many of the cuts give a wrong message. ``--peer NAME``
 prints the results of one peer as JSON; it runs in that peer's environment.
 
-llama.cpp reads the output of a model that can write nothing else, in one piece (``tests.analysis.llamacpp``). It needs
+llama.cpp reads the output of a model that writes it byte by byte (``tests.analysis.llamacpp``). It needs
 chat templates of the formats, which belong to other projects: ``UNTEMPLATE_SHARED`` names their folder.
 """
 

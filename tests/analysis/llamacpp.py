@@ -1,7 +1,7 @@
 """Compare the analysis with llama.cpp's own, on the scenarios of the round trip.
 
 llama.cpp (package ``xllamacpp``) gets each template, infers its parser and reads each scenario's output. The output
-comes from a model that can only write it: every output is one token, which a bias selects, and the end follows.
+comes from a model that writes it byte by byte (``tests.llamacpp_playback``): llama.cpp's own grammar restricts each.
 llama.cpp gets several attempts: thinking as the template sets it, on and off; the output with and without the opener of
 reasoning, which its prompt may already hold, and without the tag that ends the turn.
 
@@ -15,7 +15,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.analysis.roundtrip import SYSTEM, TOOLS, Renderer, Report, Scenario, Shape, report_of, scenarios_of
+from tests.llamacpp_playback import Playback
 from tests.public import SHARED, WILD
 
 __all__ = ["Answers", "page"]
@@ -35,7 +35,6 @@ REFUSED: Final = "refused"
 """llama.cpp's grammar for these tools does not allow the output."""
 ERROR: Final = "error"
 """llama.cpp answers with an error: it cannot render the conversation, or the output does not fit its parser."""
-CONTEXT: Final = 32768
 _SETTINGS: Final[tuple[dict[str, Any], ...]] = ({}, {"enable_thinking": True}, {"enable_thinking": False})
 _LAST_TAG: Final = re.compile(r"\s*(?:<[^<>\n]*>|\[[^\[\]\n]*\])\s*\Z")
 
@@ -49,58 +48,20 @@ def attempts(scenario: Scenario, output: str) -> list[str]:
 
 
 class Answers:
-    """llama.cpp with one template, and a model that writes given outputs."""
+    """llama.cpp with one template, and a model that writes given outputs byte by byte."""
 
     def __init__(self, source: str, outputs: Sequence[str]) -> None:
-        import numpy as np
-        import xllamacpp
-
-        from tests.grammar.llama import write_model
-
-        self.first = 257
-        self.outputs = list(dict.fromkeys(outputs))
-        pieces = [bytes([i]) for i in range(256)] + [b"<END>"] + [text.encode() for text in self.outputs]
-        embedding, output = np.zeros((len(pieces), 32)), np.zeros((len(pieces), 32))
-        embedding[self.first :, 0] = 1.0  # after an output …
-        output[256, 0] = 1000.0  # … comes the end
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "outputs.gguf")
-            write_model(path, pieces, 256, embedding, output, True, context=CONTEXT)
-            params = xllamacpp.CommonParams()
-            params.model.path = path
-            params.n_ctx = CONTEXT
-            params.n_parallel = 1
-            params.warmup = False
-            params.cpuparams.n_threads = 1
-            params.verbosity = -1
-            params.use_jinja = True
-            params.chat_template = source
-            self.server = xllamacpp.Server(params)
+        self._playback = Playback(source, outputs)
 
     def ask(self, messages: list[dict[str, Any]], tools: Any, settings: dict[str, Any], output: str) -> Any:
         """Return llama.cpp's message for an output, or a word for the reason why it has none."""
-        token = self.first + self.outputs.index(output)
-        request = {
-            "messages": messages,
-            **({} if tools is None else {"tools": tools, "parallel_tool_calls": True}),
-            "chat_template_kwargs": settings,
-            "logit_bias": [[token, 90.0]],
-            "temperature": 0.0,
-            "max_tokens": 3,
-            "logprobs": True,
-            "cache_prompt": False,
-        }
-        try:
-            answer = self.server.handle_chat_completions(request)
-        except RuntimeError as error:
-            return f"{ERROR}: {error}"
-        answer = json.loads(answer) if isinstance(answer, str | bytes) else answer
-        if "choices" not in answer:
-            problem = str(answer.get("error", answer))
-            return REFUSED if "grammar stack" in problem else f"{ERROR}: {problem}"
-        choice = answer["choices"][0]
-        written = [t["id"] for t in (choice.get("logprobs") or {}).get("content", [])]
-        return choice["message"] if written[:1] == [token] else REFUSED
+        fields: dict[str, Any] = {"chat_template_kwargs": settings}
+        if tools is not None:
+            fields |= {"tools": tools, "parallel_tool_calls": True}
+        answer = self._playback.ask(messages, output, **fields)
+        if answer.message is None:
+            return f"{ERROR}: {answer.problem}"
+        return answer.message if answer.exact else REFUSED
 
 
 def verdict(answers: Answers, scenario: Scenario, output: str) -> str:
@@ -231,8 +192,8 @@ Measured on {date.today().isoformat()} with untemplate {version("untemplate")} a
 | scenarios not read of the {len(certified)} certified templates, of {kept} | \
 {sum(len(r.lost) for r in certified)} | {sum(len(r.lost_by_llama) for r in certified)} |
 
-llama.cpp reads the output of a model that can write nothing else. It gets several attempts for each scenario: thinking
-as the template sets it, on and off; the output with and without the opener of reasoning; with and without the last tag.
+llama.cpp reads the output of a model that writes it byte by byte, as far as its grammar allows. It gets several
+attempts for each scenario: thinking as the template sets it, on and off; the output with and without the opener of reasoning; with and without the last tag.
 Of the {len(theirs_lost)} scenarios that it does not read, {refused} have text that its own grammar for the tools
 forbids, and {failed} end in an error. Another {theirs_lost.count("")} have no answer, most of them in {untaken}
 templates on which it does not start. The others come back with another message.

@@ -50,6 +50,8 @@ class Playback:
         import xllamacpp
 
         self._starts: dict[str, int] = {}
+        self._lengths: dict[str, int] = {}
+        """The tokens of the prompts that were asked so far."""
         spelled: dict[int, bytes] = {}
         at = _FIRST
         for output in dict.fromkeys(outputs):
@@ -88,11 +90,14 @@ class Playback:
             "cache_prompt": True,
             "logprobs": True,
         }
-        first = self._asked({**request, "max_tokens": 1})
-        if "choices" not in first:
-            return Answer(None, problem=str(first.get("error", first)))
+        key = json.dumps(request, default=str, sort_keys=True)
+        if key not in self._lengths:
+            first = self._asked({**request, "max_tokens": 1})
+            if "choices" not in first:
+                return Answer(None, problem=str(first.get("error", first)))
+            self._lengths[key] = first["usage"]["prompt_tokens"]
         start = self._starts[output]
-        missing = start - first["usage"]["prompt_tokens"]
+        missing = start - self._lengths[key]
         if missing < 0:
             return Answer(None, problem=f"the prompt is too long by {-missing} tokens")
         _fill(request["messages"], missing)
