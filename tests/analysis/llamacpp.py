@@ -193,7 +193,8 @@ Measured on {date.today().isoformat()} with untemplate {version("untemplate")} a
 {sum(len(r.lost) for r in certified)} | {sum(len(r.lost_by_llama) for r in certified)} |
 
 llama.cpp reads the output of a model that writes it byte by byte, as far as its grammar allows. It gets several
-attempts for each scenario: thinking as the template sets it, on and off; the output with and without the opener of reasoning; with and without the last tag.
+attempts for each scenario: thinking as the template sets it, on and off; the output with and without the opener of
+reasoning; with and without the last tag.
 Of the {len(theirs_lost)} scenarios that it does not read, {refused} have text that its own grammar for the tools
 forbids, and {failed} end in an error. Another {theirs_lost.count("")} have no answer, most of them in {untaken}
 templates on which it does not start. The others come back with another message.
