@@ -62,7 +62,7 @@ class Guess:
     outputs: tuple[Reading, ...]
     """How well it reads each output."""
     readings: tuple[ParsedOutput, ...]
-    """What each output means."""
+    """The message of each output."""
     begins_in_reasoning: bool
     """True if the format reads an output without any marker as reasoning."""
     engines: int
@@ -92,7 +92,7 @@ class Guess:
 
     @property
     def parsed(self) -> ParsedOutput:
-        """What the first output means."""
+        """The message of the first output."""
         return self.readings[0]
 
     @property
@@ -184,7 +184,7 @@ def _best(ways: Sequence[Guess]) -> Guess:
 
 
 def meaning(parsed: ParsedOutput) -> tuple[Any, ...]:
-    """Return what an output means, without the ids of its calls."""
+    """Return the message of an output, without the ids of its calls."""
     calls = tuple((call.function.name, call.function.arguments) for call in parsed.tool_calls)
     return parsed.reasoning or "", parsed.content or "", calls
 

@@ -227,7 +227,7 @@ class RowParser:
         return {"tools": tools, "prompt": prompt, "prompt_token_ids": prompt_ids, "finish_reason": finish_reason}
 
     def sample(self, values: Any, row: int) -> Sample | None:
-        """Return the output of a row as `guess_many` takes it; ``None`` if the row has none."""
+        """Return the output of a row as `guess_many` takes it; ``None`` for a row without one."""
         try:
             found = columns_of(values)
             context = self._context(found)

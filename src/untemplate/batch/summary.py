@@ -13,7 +13,7 @@ __all__ = ["Summary"]
 
 _MOST_NAMES: Final = 1_000
 _FEWEST_ROWS: Final = 100
-"""Fewer parsed rows than this say nothing about parts that never occur."""
+"""Fewest parsed rows of which a part that never occurs is reported."""
 _OTHERS: Final = "(others)"
 """Models can write any name of a tool, so only so many are counted by name."""
 
@@ -89,7 +89,7 @@ class Summary(msgspec.Struct):
         return self.errors > 0 or any(status != "ok" for status in self.statuses)
 
     def doubts(self) -> list[str]:
-        """Return what speaks for a wrong format: a part that never occurs, a diagnostic of most rows."""
+        """Return signs of a wrong format: a part that never occurs, a diagnostic of most rows."""
         parsed = self.rows - self.errors
         if parsed < _FEWEST_ROWS:
             return []
