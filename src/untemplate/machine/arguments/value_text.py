@@ -40,7 +40,7 @@ class ValueText:
         """The beginning of a value that may still become null."""
         self._gap: bool = False
         """True if white space follows it."""
-        self._max_held: int = max_held
+        self.max_held: int = max_held
         self._size: int = 0
         """Number of kept characters."""
         self.too_long: bool = False
@@ -89,7 +89,7 @@ class ValueText:
         self._parts.append(piece)
         if self.handling != STREAM:
             # It is too long if it waits still at the first character that is too much, however the text was cut.
-            room = self._max_held - self._size
+            room = self.max_held - self._size
             self._size += len(piece)
             waits = self.handling == _HOLD or self._may_be_null(piece[: room + 1])
             self.too_long = waits and room < len(piece)

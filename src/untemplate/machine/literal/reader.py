@@ -74,7 +74,6 @@ class LiteralReader(ArgumentReader):
         self._syntax: LiteralSyntax = syntax
         self._called: tuple[ToolSet, str] = (tools, name)
         self._stops: Literals = syntax.frame.stops
-        self._most_levels: int = max(max_held // _LEVEL_SIZE, _FEWEST_LEVELS)
         self._phase: int = _OPEN
         # The closing characters of what is open, outermost first, and the JSON closer of each.
         self._closers: list[str] = []
@@ -448,7 +447,7 @@ class LiteralReader(ArgumentReader):
 
     def _is_too_deep(self, cur: Cursor, out: CallHandler) -> bool:
         """True if no more levels may be kept: what begins at the cursor is text."""
-        if len(self._closers) < self._most_levels:
+        if len(self._closers) < max(self._value.max_held // _LEVEL_SIZE, _FEWEST_LEVELS):
             return False
         out.report("nested_too_deep", cur.pos, cur.pos + 1)
         return True
