@@ -37,7 +37,7 @@ def assemble(deltas: Iterable[DeltaMessage], finish_reason: str | None = "stop")
 
 
 class _Call:
-    """What is known of one call."""
+    """The parts of one call so far."""
 
     __slots__ = ("arguments", "id", "name")
 
@@ -49,8 +49,7 @@ class _Call:
 
 @final
 class Collected:
-    """What the deltas of an output have said so far. It holds their texts, not the deltas, which are ten times as
-    large."""
+    """The texts of an output's deltas so far. The deltas themselves are ten times as large."""
 
     __slots__ = ("_calls", "_kind", "_parts", "_pieces")
 

@@ -1,4 +1,4 @@
-"""What the analysis cannot say of public templates, and why.
+"""What the analysis could not measure of public templates, and why.
 
 ``python -m tests.analysis.unmeasured --page docs/unmeasured.md`` writes the page: how many branches of the templates
 were rendered, the processor time of each analysis, and every ability that is ``cannot say``, with its reason.
@@ -76,7 +76,7 @@ def page(found: Sequence[Measured]) -> Iterator[str]:
     seconds = sorted(one.seconds for one in found)
     doubts = sum(len(abilities) for one in found for _, abilities in one.doubts)
     yield f"""\
-# What the analysis cannot say
+# What the analysis could not measure
 
 <!-- Made by `make unmeasured`. Do not edit. -->
 
@@ -109,7 +109,7 @@ Templates of rerankers and embedding models write no conversation.
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description="What the analysis cannot say of public templates.")
+    arguments = argparse.ArgumentParser(description="What the analysis could not measure of public templates.")
     arguments.add_argument("--page", type=Path, help="page to write; without it, it is printed")
     given = arguments.parse_args()
     logging.disable(logging.CRITICAL)

@@ -131,7 +131,7 @@ class Checks:
     unmeasured: dict[str, Finding]
     """Capabilities of which no check or not every check could be made."""
     reasons: dict[str, str]
-    """Why they cannot be said."""
+    """The reason why they were not measured."""
 
 
 def checks_of(frame: TurnFrame, reasoning: ReasoningSamples, calls: CallSamples | None, droppers: list[str]) -> Checks:

@@ -229,7 +229,7 @@ class _Damaged:
         self._halves = [(text[: len(text) // 2], text[len(text) // 2 :]) for text in marks]
 
     def find(self, text: str) -> tuple[int, str] | None:
-        """Return the place of the first such marker outside inline code, and the marker; ``None`` if there is none."""
+        """Return the place of the first such marker outside inline code, and the marker; ``None`` without one."""
         best: tuple[int, str] | None = None
         for first, last in self._halves:
             for start, end in (*_with_first_half(text, first, last), *_with_last_half(text, first, last)):
@@ -275,8 +275,11 @@ def _is_word(character: str) -> bool:
 
 
 def _damaged_size(text: str, half: str) -> int:
-    """Return how much of the text is this half of a marker with one character lost, added or replaced; -1 if it does
-    not begin with that, if it begins with the half as it is, or if a word goes on where the marker should end."""
+    """Return how much of the text is this half of a marker with one character lost, added or replaced.
+
+    -1 if it does not begin with that, if it begins with the half as it is, or if a letter follows where the marker
+    should end.
+    """
     same = shared_start(text, half)
     rest = half[same + 1 :]
     if same == len(half):

@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complete() -> None:
-    """Answer a shell that asks how a command line goes on (`register-python-argcomplete untemplate`)."""
+    """Complete a command line for a shell (`register-python-argcomplete untemplate`)."""
     import argcomplete
 
     words = os.environ.get("COMP_LINE", "").split()

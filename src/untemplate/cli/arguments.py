@@ -283,7 +283,7 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 def _add_others(command: Command, argv: Sequence[str]) -> None:
     """Add the commands of other installed distributions (entry points of the group ``untemplate.commands``): functions
-    that take ``command`` and the command line. If the gateway is not installed, its commands say how to install it.
+    that take ``command`` and the command line. If the gateway is not installed, its commands explain how to install it.
     """
     if argv and argv[0] in _OWN:
         return  # reading the metadata of all installed packages would take longer than most commands

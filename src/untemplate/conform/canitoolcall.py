@@ -4,8 +4,8 @@
     python -m untemplate.conform.canitoolcall import --format hermes+qwen3 --to FOLDER fixtures.jsonl
     untemplate conform --vectors FOLDER
 
-* A fixture (spec 0.1) has no statuses, rules and tokens. Vectors that need them are left out: calls that are not whole,
-  and vectors of the level ``ids``. Nor are there fixtures without tools.
+* A fixture, in version 0.1 of their form, has no statuses, rules and tokens. Vectors that need them are left out: calls
+  that are not whole, and vectors of the level ``ids``. Nor are there fixtures without tools.
 * A fixture that expects an error becomes no vector: a parser returns a message for every output.
 * Licence and source of a fixture stay with its vector. Its token ids are left out, as their texts are not known.
 """

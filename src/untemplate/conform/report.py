@@ -1,4 +1,4 @@
-"""What a run over the vectors shows: counts by level, rule and format, and the smallest failures first."""
+"""The report of a run over the vectors: counts by level, rule and format, and the smallest failures first."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The machine: reads one output, in any pieces, and emits what each part of it is as soon as that is decided.
 
 **Who reads.** The machine runs one reader at a time. Its *mode* is the reader that it runs. A reader moves the cursor
-as far as the text decides, and returns either the mode that comes next or a signal (``signals.py``): MORE, if the rest
+as far as the text decides. It returns either the mode that comes next or a signal (``signals.py``): MORE, if the rest
 depends on text that has not come, or NO_MATCH, if what it reads is not a call or a header after all. CallReader returns
 signals only: after DONE the machine chooses the mode. These modes follow one another (``modes.py``; a test compares
 this table with it, and follows the modes of real outputs):
