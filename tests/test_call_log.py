@@ -6,11 +6,13 @@ import logging
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from untemplate import OutputParser, Policy
+from untemplate.formats import named
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a", "b"]}
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]
@@ -111,3 +113,13 @@ def test_a_process_that_does_not_listen_shows_one_warning(configure: str, shown:
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environ, check=True)
     assert (done.stdout, done.stderr) == ("", shown)
+
+
+def test_a_measure_of_quoted_calls_leaves_the_log_as_it_is(caplog: pytest.LogCaptureFixture):
+    """Servers measure several models at once, in threads, while others are parsed."""
+    formats = [named(name) for name in ("hermes", "mistral", "qwen3_coder", "glm45")]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda fmt: OutputParser.from_format(fmt).quoted_calls, formats * 4))
+    with caplog.at_level("WARNING", logger="untemplate"):
+        OutputParser.named("hermes").parse('<tool_call>{"name": "f", "argu')
+    assert [record.getMessage() for record in caplog.records] == ["kept call of 'f': the output ended inside it"]

@@ -165,7 +165,7 @@ def test_the_parser_from_the_specification(count: Any) -> None:
     folder = ROOT / "examples/from_the_specification"
     report = report_of(run(VECTORS, command(["node", str(folder / "main.mjs")], FORMATS), splits=0))
     for result in report.results:
-        count("vectors", result.outcome is Outcome.RIGHT)
+        count("vectors, by the parser from the specification", result.outcome is Outcome.RIGHT)
     rows = re.findall(
         r"^\| (\w+) \| (\d+) \| (\d+) \| (\d+) \|$", (folder / "README.md").read_text("utf-8"), re.MULTILINE
     )

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -20,6 +19,7 @@ from ..messages import ParsedOutput
 from ..policy import Policy
 from ..render import render
 from ..tokens.decoding import Vocabulary
+from .call_log import no_warnings
 from .format import FormatBackend, special_tokens_of
 from .interface import OutputContext
 from .recognition import markers_within
@@ -133,10 +133,8 @@ def _measured(fmt: Format, special: frozenset[str], quoted: Any, spelled: Any) -
     tokenizer = _Spelling(special)
     backend = FormatBackend(fmt, tokenizer, policy=policy) if special else None
     context = OutputContext(policy=policy, tools=TOOLS, collect=True)
-    log = logging.getLogger("untemplate")
-    disabled, log.disabled = log.disabled, True  # cut calls of this measure are no news
-    try:
-        without, silent, proven = [], [], []
+    without, silent, proven = [], [], []
+    with no_warnings():  # cut calls of this measure are no news
         for name, write in WRITERS.items():
             body = write(call)
             parsed = plain.parse(before + body + after, (), None, context)
@@ -146,8 +144,6 @@ def _measured(fmt: Format, special: frozenset[str], quoted: Any, spelled: Any) -
                     silent.append(name)
             if backend is not None and _is_called(_spelled(backend, context, tokenizer, (before, body, after))):
                 proven.append(name)
-    finally:
-        log.disabled = disabled
     return QuotedCalls(provable(fmt, special), tuple(without), tuple(silent), tuple(proven if special else without))
 
 

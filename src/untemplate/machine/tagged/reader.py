@@ -144,7 +144,8 @@ class TaggedReader(ArgumentReader):
         return json_escape(text)
 
     def pass_on(self, pieces: list[str]) -> None:
-        self._line.extend(pieces)  # ``_read_text`` bounds their number
+        # Their ends are enough, and ``_read_text`` bounds their number.
+        self._line.extend([piece[-MOST_OF_LINE - 1 :] for piece in pieces])
 
     @property
     def goes_on(self) -> GoesOn | None:
@@ -577,7 +578,7 @@ class TaggedReader(ArgumentReader):
         if end <= cur.pos:
             return
         piece = cur.text[cur.pos : end]
-        self._line.append(piece)
+        self._line.append(piece[-MOST_OF_LINE - 1 :])
         if len(self._line) > _MANY_PIECES:
             self._line = ["".join(self._line)[-MOST_OF_LINE - 1 :]]
         if self._syntax.holds_after and (self._newlines or piece[-1] in "\r\n"):
