@@ -198,9 +198,9 @@ _FEWEST = 8
 
 
 @pytest.mark.skipif(not CASES.is_dir(), reason=NO_CASES)
-def test_the_format_of_twenty_outputs_comes_first() -> None:
+def test_the_format_of_twenty_outputs_comes_first(caplog: pytest.LogCaptureFixture) -> None:
     """In 98 % of files with outputs of one format, the best guess is that format or reads every output alike."""
-    logging.getLogger("untemplate").setLevel(logging.CRITICAL)
+    caplog.set_level(logging.CRITICAL, logger="untemplate")
     random_source = random.Random(7)
     right, wrong = 0, []
     for (tools, reasoning), samples in sorted(_by_format().items(), key=str):
