@@ -500,3 +500,29 @@ def test_a_value_of_one_line_ends_at_the_close_of_the_call_and_of_its_line(
 def test_json_in_place_of_tags(name: str, raw: str, calls: list[Call], codes: list[str]) -> None:
     expected = {"tool_calls": calls, "diagnostics": codes, "content": None if calls else raw}
     check(name, raw, expected, exhaustive=True, roundtrip=False, tools=TOOLS)
+
+
+_OPENED = {
+    "qwen3_coder": ("<tool_call>\n<function=f>\n<parameter=a>\n", "</function>\n</tool_call>"),
+    "glm45": ("<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>", "</tool_call>"),
+    "minimax_m2": ('<minimax:tool_call>\n<invoke name="f">\n<parameter name="a">', "</invoke>\n</minimax:tool_call>"),
+}
+
+
+@pytest.mark.parametrize("after", ["\nMore text.", "\n", "", ". More text."])
+@pytest.mark.parametrize("value", ["x" * 300, "x\n" + "y" * 300, "word " * 80, "a\n" * 200 + "b" * 257])
+@pytest.mark.parametrize("name", _OPENED)
+def test_a_long_line_without_its_close_is_read_alike_under_any_split(name: str, value: str, after: str):
+    """Only the end of the value's last line is kept: how much of it may not depend on the pieces."""
+    opened, closes = _OPENED[name]
+    text = opened + value + closes + after
+    parser = OutputParser.named(name)
+    found = []
+    for size in (1, 7, 20, 300, len(text)):
+        stream = parser.stream(collect=True)
+        for i in range(0, len(text), size):
+            stream.feed(text[i : i + size])
+        stream.finish()
+        result = stream.result()
+        found.append((result.content, [(call.function.arguments, call.status) for call in result.tool_calls]))
+    assert found == [found[0]] * len(found)

@@ -149,7 +149,8 @@ class ValueEnds:
 
     def decide(self, cur: Cursor, found: re.Match[str], line: list[str], before: str, call: CallHandler) -> int:
         """Return how the value goes on at a literal that may end it: ENDS…, NO_MATCH if the literal is part of the
-        value, or MORE. ``line``: the last pieces of the value; ``before``: what comes after them."""
+        value, or MORE. ``line``: the end of the value's last line, its first piece a newline while it is the only one;
+        ``before``: what comes after them."""
         self._before = (before or line[-1])[-1]
         start = found.start()
         self.end = found.end()
@@ -171,7 +172,7 @@ class ValueEnds:
         if tag == tags.VALUE_STEM:
             return NO_MATCH if self._quotation.shows_call() else self._at_misspelled(cur, call)
         if tag in RANKS:
-            return self._at_chain(cur, start, "".join(line) + before, call)
+            return self._at_chain(cur, start, line[0] == "\n" and "\n" not in before, call)
         if tag == tags.TURN_END:
             return ENDS_BEFORE if call.has_id(start, self.end) else NO_MATCH
         end = self._whole_opener(cur, start)
@@ -511,8 +512,8 @@ class ValueEnds:
             self.end = stem
         return ENDS_MISSPELLED if verdict == ENDS else verdict
 
-    def _at_chain(self, cur: Cursor, start: int, before: str, call: CallHandler) -> int:
-        """Decide at closes around the value, without its own close before them. ``before``: the end of the value."""
+    def _at_chain(self, cur: Cursor, start: int, one_line: bool, call: CallHandler) -> int:
+        """Decide at closes around the value, without its own close before them. ``one_line``: it has no newline."""
         if self._quotation.open:
             rank = RANKS[self._syntax.value_stops.tags[cur.text[start : self.end]]]
             verdict = self._at_quoted_close(cur, start, rank, call)
@@ -521,14 +522,14 @@ class ValueEnds:
         if self._syntax.value_stops.tags[cur.text[start : self.end]] != self._syntax.frame.innermost:
             return NO_MATCH
         ends = self._ends_calls(cur, start, call)
-        if ends == NO_MATCH and before.rfind("\n") == 0:
+        if ends == NO_MATCH and one_line:
             ends = self._ends_line(cur, start, call)
         return ENDS_BEFORE if ends == DONE else ends
 
     def _ends_line(self, cur: Cursor, start: int, call: CallHandler) -> int:
         """Return DONE if a whole chain is at ``start``, and the end of its line after it; NO_MATCH or MORE."""
         rank, end = self._read_chain(cur, start, call)
-        if rank == MORE or (rank == self._outermost and not cur.final and not cur.text[end:].strip(WS)):
+        if rank == MORE or (rank == self._outermost and not cur.final and after_spaces(cur.text, end) == len(cur.text)):
             self._undecided = 0
             return MORE
         return DONE if rank == self._outermost and _ends_line(cur.text, end) else NO_MATCH

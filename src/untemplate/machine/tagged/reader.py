@@ -144,8 +144,18 @@ class TaggedReader(ArgumentReader):
         return json_escape(text)
 
     def pass_on(self, pieces: list[str]) -> None:
-        # Their ends are enough, and ``_read_text`` bounds their number.
-        self._line.extend([piece[-MOST_OF_LINE - 1 :] for piece in pieces])
+        for piece in pieces:
+            self._keep(piece)
+
+    def _keep(self, piece: str) -> None:
+        """Keep the end of the value's last line. The first of the pieces is a newline while the value has none."""
+        newline = piece.rfind("\n")
+        if newline >= 0:
+            self._line = ["", piece[newline:][-MOST_OF_LINE - 1 :]]
+            return
+        self._line.append(piece[-MOST_OF_LINE - 1 :])
+        if len(self._line) > _MANY_PIECES:
+            self._line = [self._line[0], "".join(self._line[1:])[-MOST_OF_LINE - 1 :]]
 
     @property
     def goes_on(self) -> GoesOn | None:
@@ -495,7 +505,10 @@ class TaggedReader(ArgumentReader):
             if verdict == NO_MATCH:
                 if self._ends.markup:
                     self._report_markup(at, found.end(), call)
+                # Read at once: looking at this text again at each further literal would take quadratic time.
                 search = self._ends.end
+                self._read_text(cur, search, call)
+                start = cur.pos
                 continue
             self._read_text(cur, at, call)
             if verdict == MORE:
@@ -578,9 +591,7 @@ class TaggedReader(ArgumentReader):
         if end <= cur.pos:
             return
         piece = cur.text[cur.pos : end]
-        self._line.append(piece[-MOST_OF_LINE - 1 :])
-        if len(self._line) > _MANY_PIECES:
-            self._line = ["".join(self._line)[-MOST_OF_LINE - 1 :]]
+        self._keep(piece)
         if self._syntax.holds_after and (self._newlines or piece[-1] in "\r\n"):
             piece = self._hold_newlines(self._newlines + piece)
         if piece and self._value.streams:
