@@ -18,7 +18,7 @@ from untemplate.testing import PieceTokenizer
 from untemplate_gateway import session as session_module
 from untemplate_gateway.engines.base import EngineChunk, Job, Takes
 from untemplate_gateway.engines.replay import ReplayEngine
-from untemplate_gateway.errors import ApiError
+from untemplate_gateway.errors import ApiError, EngineError
 from untemplate_gateway.generation import Constraint, Ended, Generation, Meta, Sampling, Thinking, TokenLogprob, Usage
 from untemplate_gateway.manager.model import Model
 from untemplate_gateway.session import Session
@@ -362,6 +362,33 @@ class TestFailures:
         asyncio.run(run())
         assert isinstance(model.engine, Scripted)
         assert sorted(model.engine.closed) == [f"{META.id}-{i}" for i in range(n)]
+
+    def test_who_stops_reading_while_an_engine_cannot_stop(self) -> None:
+        """Steps that nobody reads any more must not keep the error of another choice from ending the request."""
+        model = scripted("word " * 1000, size=5)
+        generate = model.engine.generate
+
+        async def stubborn(job: Job) -> AsyncGenerator[EngineChunk, None]:
+            if job.id.endswith("-0"):
+                async for chunk in generate(job):
+                    yield chunk
+            try:
+                await asyncio.Event().wait()
+            finally:
+                raise EngineError("the engine does not stop")
+
+        model.engine.generate = stubborn  # type: ignore[method-assign]
+
+        async def run() -> None:
+            frames = Session(model, ask(n=2), META).frames(Lines())
+            async for _ in frames:
+                break
+            for _ in range(100):  # until the steps that may wait are there
+                await asyncio.sleep(0)
+            async with asyncio.timeout(100):
+                await frames.aclose()
+
+        asyncio.run(run())
 
 
 class TestTools:

@@ -51,6 +51,27 @@ def test_one_that_leaves_while_it_waits():
     asyncio.run(act())
 
 
+def test_one_that_leaves_with_the_request_that_it_waits_for():
+    """A client has closed its connection: all choices of its request end at once."""
+
+    async def act() -> None:
+        cache = Turns(tokens=100)
+
+        async def one() -> None:
+            with await cache.reserve(100):
+                await asyncio.Event().wait()
+
+        tasks = [asyncio.create_task(one()) for _ in range(3)]
+        await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        assert [task.cancelled() for task in tasks] == [True, True, True]
+        assert (cache.held, cache.free) == (0, 100)
+
+    asyncio.run(act())
+
+
 def test_one_that_leaves_in_the_moment_of_its_admission():
     async def act() -> None:
         cache = Turns(tokens=100)

@@ -413,28 +413,27 @@ class Session:
 
     async def _merged(self) -> AsyncGenerator[_Steps, None]:
         """Yield the steps of all choices as they come."""
-        queue: asyncio.Queue[_Steps | None] = asyncio.Queue(_AHEAD)
+        queue: asyncio.Queue[_Steps | None] = asyncio.Queue()  # `room` bounds it; its end always has room
+        room = asyncio.Semaphore(_AHEAD)
 
         async def run(choice: ChoiceStream) -> None:
             async with aclosing(self._answer(choice)) as produced:
                 async for steps in produced:
-                    await queue.put(steps)
+                    await room.acquire()
+                    queue.put_nowait(steps)
 
         async def run_all() -> None:
-            failed: Exception | None = None
             try:
                 async with _group() as tasks:
                     for choice in self._choices:
                         tasks.create_task(run(choice))
-            except Exception as error:
-                failed = error
-            await queue.put(None)
-            if failed is not None:
-                raise failed
+            finally:
+                queue.put_nowait(None)
 
         running = asyncio.create_task(run_all())
         try:
             while (item := await queue.get()) is not None:
+                room.release()
                 yield item
             await running
         finally:

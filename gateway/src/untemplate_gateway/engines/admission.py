@@ -67,7 +67,8 @@ class Turns:
         self._admit()
 
     def _forget(self, owner: str, turn: asyncio.Future[None]) -> None:
-        left = deque(one for one in self._waiting.pop(owner) if one[1] is not turn)
+        # Another request that ended at the same moment may have passed over this one already.
+        left = deque(one for one in self._waiting.pop(owner, ()) if one[1] is not turn)
         if left:
             self._waiting = {owner: left, **self._waiting}
         self._admit()
