@@ -18,6 +18,7 @@ import pytest
 from tests import vectors as builder
 from tests import vectors_rules as rules
 from untemplate import cli
+from untemplate.cli.conform import described
 from untemplate.conform import CommandError, Outcome, command, own_parser, report_of, run
 
 ROOT = Path(__file__).parents[1]
@@ -67,7 +68,7 @@ def test_the_specification_and_the_vectors_name_the_same_rules() -> None:
     assert {rule for rule, ids in shown.items() if not ids} == rules.OF_LAWS
     for page in rules.PAGES:
         text = page.read_text("utf-8")
-        assert text == rules.with_vectors(text, shown), "run `python -m tests.vectors`"
+        assert text == rules.with_table(rules.with_vectors(text, shown), shown), "run `python -m tests.vectors`"
         mentioned = set(re.findall(r"`([A-Z][0-9]+)`", text))
         assert mentioned <= set(names), page.name
 
@@ -94,6 +95,7 @@ def test_our_own_parser_over_all_vectors(count: Any) -> None:
         count("vectors", result.outcome is Outcome.RIGHT)
     assert [(r.id, r.problem, r.pieces) for r in report.new] == []
     assert report.mended == ()
+    assert [result.id for result in report.results if not result.reports] == []
 
 
 @pytest.mark.exhaustive
@@ -136,6 +138,21 @@ CALLS = [{"name": "f", "arguments": '{"x":1}'}]
 def test_judgements(answer: dict[str, Any], outcome: str, problem: str) -> None:
     (result,) = run([CALL], answering(answer), splits=1)
     assert (result.outcome, result.problem) == (outcome, problem)
+
+
+@pytest.mark.parametrize(("codes", "right"), [([], True), (["stray_close"], False)])
+def test_diagnostics_are_counted_apart(codes: list[str], right: bool) -> None:
+    message = {"content": "Hi.", "tool_calls": CALLS}
+    report = report_of(run([CALL], answering({"message": message, "diagnostics": codes}), splits=1))
+    assert report.levels["clean"]["right"] == 1
+    assert report.reports == {"clean": {"right": int(right), "wrong": int(not right)}}
+    assert f"diagnostics: right in {int(right)} of 1" in described(report, 1)
+
+
+def test_a_parser_without_diagnostics_loses_nothing() -> None:
+    report = report_of(run([CALL], answering({"message": {"content": "Hi.", "tool_calls": CALLS}}), splits=1))
+    assert (report.reports, report.new) == ({}, ())
+    assert "diagnostics" not in described(report, 1)
 
 
 def test_a_parser_that_reads_only_whole_outputs_is_wrong_in_pieces() -> None:
@@ -206,7 +223,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     shown = capsys.readouterr().out.splitlines()
     assert shown[0].split() == ["LEVEL", "RIGHT", "SPACE", "WRONG", "UNSUPPORTED"]
     assert shown[1].split()[0] == "cut"
-    assert shown[-1] == "100.0 % of the vectors that the parser supports are right"
+    assert shown[-2] == "100.0 % of the vectors that the parser supports are right"
+    counts = json.loads((tmp_path / "b.json").read_text("utf-8"))["message"].rpartition(" ")[2]
+    assert shown[-1] == f"diagnostics: right in {counts} of {counts}"
     assert (
         (tmp_path / "r.xml").read_text("utf-8").startswith('<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name=')
     )

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tests import vectors_rules as rules
+from tests.vectors_decided import decided
 from tests.vectors_hand import FORMATS, vectors_by_hand
 from tests.vectors_more import Family, deep_argument, vectors_of
 from untemplate import OutputParser, formats
@@ -25,8 +27,10 @@ from untemplate.formats import IncompatibleFormatsError
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "vectors/src/untemplate_vectors/data"
+CODES = ROOT / "tests/data/vector_diagnostics.json"
+"""The diagnostics of each vector that has some. ``--diagnostics`` writes what untemplate reports; read what changed."""
 CORPUS = ROOT / "src/untemplate/check/corpus"
-VERSION = "2"
+VERSION = "3"
 DISPUTED: dict[str, str] = {}
 """Vectors that parsers may read differently, with the reason. They count for nobody."""
 
@@ -95,18 +99,31 @@ DERIVED = ("unknown-tool", "wrong-type", "deep-argument")
 
 def build() -> list[dict[str, Any]]:
     """Return all vectors, sorted by id."""
-    found = [*_rendered(), *_corpus(), *vectors_by_hand()]
-    return sorted((_whole(vector) for vector in found), key=lambda vector: str(vector["id"]))
+    found = [*_rendered(), *_corpus(), *vectors_by_hand(), *decided()]
+    codes = json.loads(CODES.read_text("utf-8"))
+    return sorted((_whole(vector, codes) for vector in found), key=lambda vector: str(vector["id"]))
 
 
-def _whole(vector: dict[str, Any]) -> dict[str, Any]:
-    """Return a vector with all its keys, in order."""
+def _whole(vector: dict[str, Any], codes: dict[str, list[str]]) -> dict[str, Any]:
+    """Return a vector with all its keys, in order. ``codes``: the diagnostics of each that has some."""
     usual = {"tools": TOOLS, "prompt": None, "finish_reason": "stop", "found": "untemplate"}
-    every = {**usual, **vector}
+    every = {**usual, **vector, "diagnostics": codes.get(vector["id"], [])}
     if vector["id"] in DISPUTED:
         every["policy"] = DISPUTED[vector["id"]]
-    keys = ("id", "format", "level", "rules", "tools", "prompt", "finish_reason", "output", "tokens", "expect", "why")
-    return {key: every[key] for key in (*keys, "policy", "found") if key in every}
+    context = ("id", "format", "level", "rules", "tools", "prompt", "finish_reason", "output", "tokens")
+    return {key: every[key] for key in (*context, "expect", "diagnostics", "why", "policy", "found") if key in every}
+
+
+def diagnostics_of(vectors: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """Return the codes that untemplate reports of each vector, if it reports some."""
+    requests = [
+        {**{key: one.get(key) for key in ("id", "format", "tools", "prompt", "finish_reason")},
+         "pieces": [one["output"]], **({"tokens": [one["tokens"]]} if "tokens" in one else {})}
+        for one in vectors
+    ]  # fmt: skip
+    answers = own_parser(definitions_of(vectors))(iter(requests))
+    found = {answer["id"]: sorted(set(answer["diagnostics"])) for answer in answers}
+    return {name: codes for name, codes in sorted(found.items()) if codes}
 
 
 def _names() -> list[str]:
@@ -268,9 +285,12 @@ def files() -> dict[str, str]:
 
 
 if __name__ == "__main__":
+    if "--diagnostics" in sys.argv:
+        lines = [f"{json.dumps(one)}: {json.dumps(codes)}" for one, codes in diagnostics_of(build()).items()]
+        CODES.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
     for name, text in files().items():
         (DATA / name).write_text(text, "utf-8")
         print(f"{DATA / name}: {len(text)} characters")
     shown = rules.shown(rules.load(DATA))
     for page in rules.PAGES:
-        page.write_text(rules.with_vectors(page.read_text("utf-8"), shown), "utf-8")
+        page.write_text(rules.with_table(rules.with_vectors(page.read_text("utf-8"), shown), shown), "utf-8")

@@ -32,11 +32,11 @@ FORMATS: Final[dict[str, dict[str, Any]]] = {
 """Formats of no model, for fields that no Format of the catalogue has."""
 
 
-def _coder(text: str) -> str:
+def coder(text: str) -> str:
     return f"<tool_call>\n<function=weather>\n{text}\n</function>\n</tool_call>"
 
 
-def _value(key: str, text: str) -> str:
+def value(key: str, text: str) -> str:
     return f"<parameter={key}>\n{text}\n</parameter>"
 
 
@@ -44,14 +44,14 @@ def _deepseek(*calls: str) -> str:
     return "<｜tool▁calls▁begin｜>" + "".join(f"<｜tool▁call▁begin｜>{call}<｜tool▁call▁end｜>" for call in calls)
 
 
-def _call(status: str, arguments: dict[str, Any] | str, name: str = "weather") -> dict[str, Any]:
+def call(status: str, arguments: dict[str, Any] | str, name: str = "weather") -> dict[str, Any]:
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return {"name": name, "arguments": text, "status": status}
 
 
 ROME: Final = {"city": "Rome"}
-_OK: Final = _call("ok", ROME)
-_MENDED: Final = _call("recovered", ROME)
+_OK: Final = call("ok", ROME)
+_MENDED: Final = call("recovered", ROME)
 
 # format, name, level, rules, output, content, calls, why
 _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]]] = [
@@ -62,7 +62,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "A3 T11",
         '<tool_call>{"name": "weather", "arguments": null}</tool_call>',
         "",
-        [_call("ok", "{}")],
+        [call("ok", "{}")],
         "null means no arguments.",
     ),
     (
@@ -72,7 +72,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "U1 P7",
         '<tool_call>{"name": "weather", "arguments": [1]}</tool_call>',
         "",
-        [_call("invalid_json", "[1]")],
+        [call("invalid_json", "[1]")],
         "A list is no object.",
     ),
     (
@@ -82,7 +82,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "U1 P6",
         '<tool_call>{"name": "weather", "arguments": {"ratio": NaN}}</tool_call>',
         "",
-        [_call("invalid_json", '{"ratio": NaN}')],
+        [call("invalid_json", '{"ratio": NaN}')],
         "NaN is not JSON.",
     ),
     (
@@ -132,7 +132,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "P4 P6",
         '<tool_call>{"name": "weather", "arguments": {"city": "Rome"</tool_call>' + _HERMES,
         "",
-        [_call("invalid_json", '{"city": "Rome"'), _OK],
+        [call("invalid_json", '{"city": "Rome"'), _OK],
         "The close ends a call whose arguments are open.",
     ),
     (
@@ -383,7 +383,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "P5",
         _deepseek("weather") + "<｜tool▁calls▁end｜>",
         "",
-        [_call("recovered", "{}")],
+        [call("recovered", "{}")],
         "A name and a close without arguments.",
     ),
     (
@@ -415,9 +415,9 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "sloppy-numbers",
         "slipped",
         "V6",
-        _coder("\n".join((_value("days", " 007 "), _value("ratio", ".5"), _value("on", "1")))),
+        coder("\n".join((value("days", " 007 "), value("ratio", ".5"), value("on", "1")))),
         "",
-        [_call("ok", {"days": 7, "ratio": 0.5, "on": True})],
+        [call("ok", {"days": 7, "ratio": 0.5, "on": True})],
         "No string is possible, so more fits.",
     ),
     (
@@ -425,9 +425,9 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "whole-float",
         "slipped",
         "V6",
-        _coder(_value("days", "3.0")),
+        coder(value("days", "3.0")),
         "",
-        [_call("ok", {"days": 3})],
+        [call("ok", {"days": 3})],
         "A float without a fraction is an integer.",
     ),
     (
@@ -435,7 +435,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "value-close-missing",
         "slipped",
         "P10",
-        _coder("<parameter=city>\nRome"),
+        coder("<parameter=city>\nRome"),
         "",
         [_MENDED],
         "The closes around the value end it at the end of the output.",
@@ -445,9 +445,9 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "value-close-missing-before-a-key",
         "slipped",
         "P9",
-        _coder("<parameter=city>\nRome\n" + _value("days", "3")),
+        coder("<parameter=city>\nRome\n" + value("days", "3")),
         "",
-        [_call("recovered", {"city": "Rome", "days": 3})],
+        [call("recovered", {"city": "Rome", "days": 3})],
         "The opener of another declared argument ends the value.",
     ),
     (
@@ -455,9 +455,9 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "value-close-missing-before-a-call",
         "slipped",
         "P10",
-        _coder("<parameter=city>\nRome") + "\n" + _coder(_value("days", "3")),
+        coder("<parameter=city>\nRome") + "\n" + coder(value("days", "3")),
         "",
-        [_MENDED, _call("ok", {"days": 3})],
+        [_MENDED, call("ok", {"days": 3})],
         "The closes around the value end it before another call.",
     ),
     (
@@ -465,9 +465,9 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "quoted-key-in-a-value",
         "quoted",
         "P9 P11",
-        _coder(_value("city", 'write "<parameter=days>" first')),
+        coder(value("city", 'write "<parameter=days>" first')),
         "",
-        [_call("recovered", {"city": 'write "<parameter=days>" first'})],
+        [call("recovered", {"city": 'write "<parameter=days>" first'})],
         "After a quotation mark the opener is text.",
     ),
     (
@@ -475,7 +475,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "value-close-twice",
         "slipped",
         "P12",
-        _coder(_value("city", "Rome") + "\n</parameter>"),
+        coder(value("city", "Rome") + "\n</parameter>"),
         "",
         [_MENDED],
         "The second close is dropped.",
@@ -485,9 +485,9 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "text-after-a-value-close",
         "slipped",
         "P13 X5",
-        _coder(_value("city", "Rome") + " or so\n</parameter>"),
+        coder(value("city", "Rome") + " or so\n</parameter>"),
         "",
-        [_call("recovered", {"city": "Rome\n</parameter> or so"})],
+        [call("recovered", {"city": "Rome\n</parameter> or so"})],
         "Text follows the close, which is no close then.",
     ),
     (
@@ -495,9 +495,9 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "call-in-a-value",
         "quoted",
         "P15 P11",
-        _coder(_value("city", "see " + _coder(_value("days", "3")) + " there")),
+        coder(value("city", "see " + coder(value("days", "3")) + " there")),
         "",
-        [_call("recovered", {"city": "see " + _coder(_value("days", "3")) + " there"})],
+        [call("recovered", {"city": "see " + coder(value("days", "3")) + " there"})],
         "The first chain of closes belongs to the quoted call.",
     ),
     (
@@ -505,9 +505,9 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "damaged-close",
         "slipped",
         "P21",
-        _coder("<parameter=city>\nRome\n</parameter\n" + _value("days", "3")),
+        coder("<parameter=city>\nRome\n</parameter\n" + value("days", "3")),
         "",
-        [_call("recovered", {"city": "Rome", "days": 3})],
+        [call("recovered", {"city": "Rome", "days": 3})],
         "One character of the close is missing.",
     ),
     (
@@ -515,9 +515,9 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "surplus-function-close",
         "slipped",
         "U3",
-        _coder(_value("city", "Rome")) + "\n" + _coder(_value("days", "x")),
+        coder(value("city", "Rome")) + "\n" + coder(value("days", "x")),
         "",
-        [_OK, _call("invalid_arguments", {"days": "x"})],
+        [_OK, call("invalid_arguments", {"days": "x"})],
         "Each call has its own status.",
     ),
     (
@@ -527,7 +527,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "P14",
         "<tool_call>weather\n<arg_key>city</arg_key>\n</tool_call>",
         "",
-        [_call("recovered", "{}")],
+        [call("recovered", "{}")],
         "A key without a value is left out.",
     ),
     (
@@ -537,7 +537,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "P16",
         "[weather(city='it's Rome', days=3)]",
         "",
-        [_call("recovered", {"city": "it's Rome", "days": 3})],
+        [call("recovered", {"city": "it's Rome", "days": 3})],
         "The quote closes only before something that may follow.",
     ),
     (
@@ -547,7 +547,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "P17",
         "[weather(days=03)]",
         "",
-        [_call("recovered", {"days": 3})],
+        [call("recovered", {"days": 3})],
         "A number with leading zeros is the number.",
     ),
     (
@@ -557,7 +557,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "P17",
         "[weather(days=today)]",
         "",
-        [_call("invalid_json", '{"days": today}')],
+        [call("invalid_json", '{"days": today}')],
         "A name is not a string.",
     ),
     (
@@ -567,7 +567,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "P18",
         "[weather(city='Rome', days=[3)]",
         "",
-        [_call("invalid_arguments", {"city": "Rome", "days": [3]})],
+        [call("invalid_arguments", {"city": "Rome", "days": [3]})],
         "What is open inside ends.",
     ),
     (
@@ -577,7 +577,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "P18",
         "[weather(city='Rome', more=[3)]",
         "",
-        [_call("recovered", {"city": "Rome", "more": [3]})],
+        [call("recovered", {"city": "Rome", "more": [3]})],
         "What is open inside ends.",
     ),
     (
@@ -587,7 +587,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "P19",
         "[weather(city='Rome', more=)]",
         "",
-        [_call("recovered", {"city": "Rome", "more": None})],
+        [call("recovered", {"city": "Rome", "more": None})],
         "A key without a value is null.",
     ),
     (
@@ -597,7 +597,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "P20",
         "[weather(city='C:\\new')]",
         "",
-        [_call("recovered", {"city": "C:\\new"})],
+        [call("recovered", {"city": "C:\\new"})],
         "A path of Windows has no escapes.",
     ),
     (
@@ -607,7 +607,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "L7",
         "[weather('Rome', 3, on=True)]",
         "",
-        [_call("ok", {"city": "Rome", "days": 3, "on": True})],
+        [call("ok", {"city": "Rome", "days": 3, "on": True})],
         "Arguments without keys are those of the schema, by place.",
     ),
     (
@@ -617,7 +617,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "L5",
         "[weather(days=1_000, ratio=.5)]",
         "",
-        [_call("ok", {"days": 1000, "ratio": 0.5})],
+        [call("ok", {"days": 1000, "ratio": 0.5})],
         "Python's numbers are written anew.",
     ),
     (
@@ -647,7 +647,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "L6",
         "<call>weather(city='Rome', days='3')</call>",
         "",
-        [_call("ok", {"city": "Rome", "days": 3})],
+        [call("ok", {"city": "Rome", "days": 3})],
         "The text in quotes is converted by its schema.",
     ),
     (
@@ -667,7 +667,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "N5",
         '<｜DSML｜function_calls>\n<｜DSML｜invoke name="weather"/>\n</｜DSML｜function_calls>',
         "",
-        [_call("ok", "{}")],
+        [call("ok", "{}")],
         "The call ends with its name.",
     ),
     (
@@ -737,7 +737,7 @@ _SAID: Final[list[tuple[str, str, str, str, str, str, list[dict[str, Any]], str]
         "H3",
         '<|channel|>commentary to=browser.open<|message|>{"id": 1}<|call|>',
         "",
-        [_call("unknown_tool", {"id": 1}, "browser.open")],
+        [call("unknown_tool", {"id": 1}, "browser.open")],
         "Only the namespace of the Format is removed.",
     ),
     (

@@ -18,7 +18,7 @@ ROOT: Final = Path(__file__).parents[1]
 PAGES: Final = tuple(ROOT / "docs" / name for name in ("specification.md", "spec-reading.md", "spec-slips.md"))
 RULE: Final = re.compile(r"^\*\*([A-Z][0-9]+)\.\*\* ", re.MULTILINE)
 
-OF_LAWS: Final = frozenset(("G2", "G3", "G4", "G5", "D1", "D2", "D3", "D4", "F1", "F2", "F4", "F6", "I6"))
+OF_LAWS: Final = frozenset(("G2", "G3", "G4", "G5", "D1", "D2", "D3", "D4", "F1", "F2", "F4", "F6", "I6", "E4", "U4"))
 """Rules that concern all vectors, or none: no vector shows them by itself."""
 
 
@@ -243,6 +243,16 @@ def with_vectors(page: str, found: dict[str, list[str]]) -> str:
         if rule is not None and found[rule[1]]:
             parts[i] = f"{part.rstrip()}\n\n{_listed(found[rule[1]])}\n" + ("\n" if i + 1 < len(parts) else "")
     return "".join(parts)
+
+
+def with_table(page: str, found: dict[str, list[str]]) -> str:
+    """Return the first page of the specification with the number of vectors of each rule."""
+    letters: dict[str, list[str]] = {}
+    for rule, ids in found.items():
+        letters.setdefault(rule[0], []).append(f"{rule} {len(ids):,}" if ids else rule)
+    rows = [f"| {letter} | {', '.join(rules)} |" for letter, rules in letters.items()]
+    table = "\n".join(["| letter | rules |", "| --- | --- |", *rows])
+    return re.sub(r"(?s)(<!-- rules -->\n).*(<!-- end -->)", rf"\1\n{table}\n\n\2", page)
 
 
 def _listed(ids: list[str]) -> str:

@@ -44,6 +44,8 @@ def test_a_cut_header_is_dropped() -> None:
         "Need to search.",
         "Need to search. ",
         "Need to search:\n",
+        'It says "go."',
+        "Need to search (now.)",
         'It says "go."<|start|>assistant',
     ],
 )

@@ -184,3 +184,22 @@ def test_a_lone_surrogate_keeps_token_ids_in_step() -> None:
     parsed = stream.result()
     assert parsed.content == "\udce1bb"
     assert [d.code for d in parsed.diagnostics] == ["unknown_token"]
+
+
+@pytest.mark.parametrize("value", ["1", "[1, 2", "nul", '"a"', '{"b": -1.5'])
+@pytest.mark.parametrize("name", ["hermes", "deepseek_v31"])
+def test_a_close_ends_arguments_after_any_value(name: str, value: str) -> None:
+    """A word took the close that followed it directly, and what came after that."""
+    parser = OutputParser.named(name)
+    call = {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": '{"x": 0}'}}] * 2}
+    written = '{"x": 0}}' if name == "hermes" else '{"x": 0}'
+    raw = parser.render(call).replace(written, f'{{"x": {value}', 1)
+    found = check(name, raw, exhaustive=True, roundtrip=False)
+    said = [(one.function.arguments.rstrip(), one.status) for one in found.tool_calls]
+    assert said == [(f'{{"x": {value}', "invalid_json"), ('{"x": 0}', "ok")]
+
+
+def test_arguments_of_nothing_end_at_the_close() -> None:
+    raw = '<tool_call>{"name": "f", "arguments": </tool_call>'
+    found = check("hermes", raw, exhaustive=True, roundtrip=False)
+    assert [(one.function.arguments, one.status) for one in found.tool_calls] == [("{}", "recovered")]

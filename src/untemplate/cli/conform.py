@@ -79,6 +79,10 @@ def described(report: Report, most: int, by: str = "level") -> str:
     table_of = {"level": report.levels, "rule": report.rules, "format": report.formats}[by]
     rows = [(key, *(str(count) for count in counts.values())) for key, counts in table_of.items()]
     lines = [table(heads, rows), "", f"{report.share:.1f} % of the vectors that the parser supports are right"]
+    if report.reports:
+        right = sum(one["right"] for one in report.reports.values())
+        given = right + sum(one["wrong"] for one in report.reports.values())
+        lines.append(f"diagnostics: right in {right} of {given}")
     for result in report.new[:most]:
         rules = f"; {', '.join(result.rules)}" if result.rules else ""
         lines += ["", f"{result.id} ({result.outcome}{rules})", f"  {visible(result.problem)}"]

@@ -9,7 +9,8 @@ stands for a special token.
 
 The program answers each with one line, in the same order: ``{"id", "message": {"reasoning", "content", "tool_calls":
 [{"name", "arguments"}]}}``; or with the deltas of a stream, ``{"id", "deltas": [...]}``, whose calls have an ``index``;
-or with ``{"id", "unsupported": "the reason"}``. A ``status`` of a call is compared where the program gives one.
+or with ``{"id", "unsupported": "the reason"}``. A ``status`` of a call is compared where the program gives one. So are
+the codes of ``diagnostics``, next to ``message`` or ``deltas``, which are counted apart.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def own_parser(formats: Mapping[str, Any]) -> Parser:
                 for call in parsed.tool_calls
             ]
             message = {"reasoning": parsed.reasoning or "", "content": parsed.content or "", "tool_calls": calls}
-            yield {"id": request["id"], "message": message}
+            codes = [diagnostic.code for diagnostic in parsed.diagnostics]
+            yield {"id": request["id"], "message": message, "diagnostics": codes}
 
     return answers
 
@@ -154,7 +156,7 @@ def _answer(program: str, line: str, asked: str) -> dict[str, Any]:
     if not isinstance(answer, dict) or answer.get("id") != asked:
         raise CommandError(f"{program}: expected an answer to {asked}, got {line[:200]!r}")
     if "deltas" in answer:
-        return {"id": asked, "message": _merged(answer["deltas"])}
+        answer["message"] = _merged(answer.pop("deltas"))
     if not isinstance(answer.get("message"), dict) and "unsupported" not in answer:
         raise CommandError(f"{program}: {asked}: an answer has message, deltas or unsupported, got {line[:200]!r}")
     return answer

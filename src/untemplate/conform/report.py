@@ -29,6 +29,7 @@ class Report:
         results: one for each vector.
         levels, rules, formats: the number of vectors by level, rule or format, then by outcome. A vector counts for
             each of its rules.
+        reports: the number of vectors whose diagnostics are right and wrong, by level; empty if the parser gives none.
         new: failures that are not known; all failures, where none are.
         mended: known failures that are right now.
     """
@@ -37,6 +38,7 @@ class Report:
     levels: Counts
     rules: Counts
     formats: Counts
+    reports: Counts
     new: tuple[Result, ...]
     mended: tuple[str, ...]
 
@@ -53,6 +55,7 @@ class Report:
             "levels": self.levels,
             "rules": self.rules,
             "formats": self.formats,
+            "diagnostics": self.reports,
             "mended": list(self.mended),
             "failures": [
                 {"id": r.id, "outcome": r.outcome, "problem": r.problem, "pieces": list(r.pieces)} for r in self.new
@@ -90,6 +93,7 @@ class Report:
             f"<p>Rules: {escape(', '.join(r.rules))}</p><pre>{escape(_shown(r.pieces))}</pre>"
             for r in self.new
         )
+        tables += _html_reports(self.reports) if self.reports else ""
         head = f"{self.share:.1f} % of the vectors that the parser supports are right"
         start = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
         return (
@@ -108,6 +112,11 @@ def _html_table(name: str, counts: Counts) -> str:
     return f"<h2>{name}</h2><table><tr><th>{heads}{rows}</table>"
 
 
+def _html_reports(reports: Counts) -> str:
+    rows = "".join(f"<tr><th>{escape(level)}<td>{n['right']}<td>{n['wrong']}" for level, n in reports.items())
+    return f"<h2>Diagnostics</h2><table><tr><th><th>right<th>wrong{rows}</table>"
+
+
 def _shown(pieces: Iterable[str]) -> str:
     return _printable("\n".join(json.dumps(piece, ensure_ascii=False) for piece in pieces), "\n")
 
@@ -123,7 +132,11 @@ def report_of(results: Iterable[Result], known: Collection[str] = ()) -> Report:
     levels: Counts = {}
     rules: Counts = {}
     formats: Counts = {}
+    reports: Counts = {}
     for result in found:
+        if result.reports is not None:
+            one = reports.setdefault(result.level, {"right": 0, "wrong": 0})
+            one["right" if result.reports else "wrong"] += 1
         places = [(levels, result.level), (formats, result.format), *((rules, rule) for rule in result.rules)]
         for counts, key in places:
             one = counts.setdefault(key, dict.fromkeys(Outcome, 0))
@@ -132,4 +145,12 @@ def report_of(results: Iterable[Result], known: Collection[str] = ()) -> Report:
     failed = [r for r in found if r.outcome in (Outcome.WRONG, Outcome.SPACE)]
     new = sorted((r for r in failed if r.id not in known), key=lambda r: sum(map(len, r.pieces)))
     mended = tuple(r.id for r in found if r.id in known and r.outcome is Outcome.RIGHT)
-    return Report(found, dict(sorted(levels.items())), by_rule, dict(sorted(formats.items())), tuple(new), mended)
+    return Report(
+        found,
+        dict(sorted(levels.items())),
+        by_rule,
+        dict(sorted(formats.items())),
+        dict(sorted(reports.items())),
+        tuple(new),
+        mended,
+    )

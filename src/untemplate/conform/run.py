@@ -38,6 +38,7 @@ class Result:
         outcome: right, space, wrong or unsupported.
         pieces: the pieces that gave the answer.
         problem: the difference, or the parser's reason; empty if it is right.
+        reports: True if the codes of its diagnostics are those of the vector; None if the parser gives none.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Result:
     pieces: tuple[str, ...] = ()
     problem: str = ""
     rules: tuple[str, ...] = ()
+    reports: bool | None = None
 
 
 _WORST_FIRST: Final = (Outcome.WRONG, Outcome.UNSUPPORTED, Outcome.SPACE, Outcome.RIGHT)
@@ -77,10 +79,12 @@ def run(vectors: Sequence[Mapping[str, Any]], parser: Parser, *, splits: int = 1
     answers = parser(_request(vector, parts) for vector, ways in zip(vectors, cuts, strict=True) for parts in ways)
     try:
         for vector, ways in zip(vectors, cuts, strict=True):
-            judged = [(*_judge(vector, next(answers)), _texts(parts)) for parts in ways]
+            given = [(next(answers), _texts(parts)) for parts in ways]
+            judged = [(*_judge(vector, answer), pieces) for answer, pieces in given]
             outcome, problem, pieces = min(judged, key=lambda one: (_WORST_FIRST.index(one[0]), len(one[2])))
             rules = tuple(vector.get("rules", ()))
-            yield Result(vector["id"], vector["format"], vector["level"], outcome, pieces, problem, rules)
+            reports = _reports(vector, [answer for answer, _ in given])
+            yield Result(vector["id"], vector["format"], vector["level"], outcome, pieces, problem, rules, reports)
     finally:
         answers.close()  # ends a program
 
@@ -122,6 +126,13 @@ def _judge(vector: Mapping[str, Any], answer: Mapping[str, Any]) -> tuple[Outcom
         if (message.get(part) or "") != expect[part]:
             return Outcome.SPACE, f"{part}: {message.get(part)!r}, expected {expect[part]!r}"
     return Outcome.RIGHT, ""
+
+
+def _reports(vector: Mapping[str, Any], answers: Iterable[Mapping[str, Any]]) -> bool | None:
+    """Return whether all answers have the diagnostics of the vector; None if one does not have any list of them."""
+    expected = set(vector.get("diagnostics", ()))
+    found = [answer.get("diagnostics") for answer in answers]
+    return None if None in found else all(set(codes or ()) == expected for codes in found)
 
 
 def _differences(expect: Mapping[str, Any], message: Mapping[str, Any]) -> Iterator[str]:

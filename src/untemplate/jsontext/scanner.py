@@ -56,14 +56,13 @@ _STRINGS: Final = re.compile(r'(?:\s*+"[^"\\]*+"\s*+[,:])*+\s*+("?)')
 """Lenient: strings without escapes and what separates them, up to the quote that opens the next one (1)."""
 _ANY_SPACES: Final = re.compile(r"\s+")  # other white space is not JSON, but does not hide where a value ends
 _IN_STRING: Final = r'[^"\\]*+(?:\\.[^"\\]*+)*+'
-_IN_WORD: Final = r'[^\s"{}\[\],:]'
 
 
 class JsonScanner:
     """Scans one JSON value that arrives in parts."""
 
     def __init__(self, strict: bool = False, word_heads: str = "") -> None:
-        """``word_heads``: a lenient scan stops in front of words that begin with one of these characters."""
+        """``word_heads``: a lenient scan stops in front of these characters, at the start of a word and in it."""
         self.state: int = VALUE
         self.before: int = VALUE
         """The state in front of the string or word at which ``scan`` stopped, or of what broke the text."""
@@ -72,6 +71,7 @@ class JsonScanner:
         self._strict: bool = strict
         self._word_heads: str = word_heads
         self._spaces: re.Pattern[str] = _STRICT_SPACES if self._strict else _ANY_SPACES
+        self._word: re.Pattern[str] = word_without(word_heads) if word_heads else WORD
 
     def scan(self, text: str, pos: int) -> int:
         """Read ``text`` from ``pos`` on and return where reading stopped. ``state`` is then ``ENDED``, ``BROKEN``,
@@ -97,11 +97,15 @@ class JsonScanner:
                     state = IN_ESCAPE
                 continue
             if state == IN_WORD:
-                found = WORD.match(text, pos)
+                found = self._word.match(text, pos)
                 if found is not None:
                     pos = found.end()
                     if pos >= size:
                         break
+                if text[pos] in self._word_heads:
+                    self.before = state
+                    state = AT_WORD
+                    break
                 state = SEPARATOR
                 if not closers:
                     state = ENDED
@@ -172,6 +176,17 @@ class JsonScanner:
         self.state = COLON if key else NEXT if self.closers else ENDED
 
 
+def _characters_without(word_heads: str) -> str:
+    """Return the pattern of a character of words, other than these."""
+    return rf'[^\s"{{}}\[\],:{re.escape(word_heads)}]'
+
+
+@lru_cache(maxsize=64)
+def word_without(word_heads: str) -> re.Pattern[str]:
+    """Return the pattern of a word, up to one of these characters."""
+    return re.compile(f"{_characters_without(word_heads)}+")
+
+
 _Flat = tuple[re.Pattern[str], tuple[int, ...], re.Pattern[str]]
 
 
@@ -185,15 +200,16 @@ def _flat(state: int, start: str, items: str) -> _Flat:
 @lru_cache(maxsize=64)
 def flat_text(word_heads: str) -> dict[int, _Flat]:
     """Return, for each state inside the brackets of a lenient scan, the pattern of text in which no bracket opens or
-    closes, and no word begins with one of these characters. Text that ends in the middle of an escape does not match.
+    closes, and no word has one of these characters. Text that ends in the middle of an escape does not match.
     With it come the states after the text, by the number of the last group of the match, and the pattern of such text
     up to a brace that closes an object."""
-    word = (f"(?![{re.escape(word_heads)}])" if word_heads else "") + f"{_IN_WORD}++"
+    char = _characters_without(word_heads)
+    word = f"{char}++"
     items = rf'[\s,:]*+(?:(?:"{_IN_STRING}"|{word})\s*+[,:][\s,:]*+)*+()(?:("{_IN_STRING})("\s*+)?|({word})(\s++)?)?'
     later = f"(?:[,:]{items})?"
     return {
         IN_STRING: _flat(IN_STRING, rf'({_IN_STRING})("\s*+)?', later),
-        IN_WORD: _flat(IN_WORD, rf"({_IN_WORD}*+)(\s++)?", later),
+        IN_WORD: _flat(IN_WORD, rf"({char}*+)(\s++)?", later),
         SEPARATOR: _flat(SEPARATOR, r"()(\s++)?", later),
         ANYTHING: _flat(ANYTHING, "()()", items),
     }

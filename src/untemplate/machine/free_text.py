@@ -452,7 +452,8 @@ class FreeText:
         """True if a line begins at the cursor, or the end of a sentence is before it."""
         if self.after_call or any("\n" in spaces for spaces in self.context.spaces):
             return True
-        return self.before.last_piece.rstrip(_CLOSING_SIGNS)[-1:] in _SENTENCE_ENDS
+        before = self.before.text()
+        return before is not None and before.last_but(_CLOSING_SIGNS) in _SENTENCE_ENDS
 
     def _is_quoted_call(self, start: int, end: int) -> bool:
         """True if the text before the opener of calls at ``start`` makes it text. So does a marker before it that is

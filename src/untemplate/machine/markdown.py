@@ -206,6 +206,11 @@ class TextBefore:
         self._look()
         return self._line_end.endswith("`")
 
+    def last_but(self, signs: str) -> str:
+        """Return the last character of the line that is none of these; "" if there is none."""
+        self._look()
+        return self._line_end.rstrip(signs)[-1:]
+
     @property
     def opens_code(self) -> bool:
         """True if the text ends in an unpaired single backtick, or in opening tags directly after it."""

@@ -128,7 +128,7 @@ class CallObjectReader(ArgumentReader):
         self._what = _IS_ARGUMENTS
         self._has_arguments = True
         self._out = call
-        self._value = JsonReader(None)
+        self._value = JsonReader(self._syntax.stops)
         self._phase = _VALUE
 
     def step(self, cur: Cursor, call: CallHandler) -> int:
@@ -302,7 +302,7 @@ class CallObjectReader(ArgumentReader):
         return any(word.startswith(key) if begun else word == key for word in own)
 
     def _capture(self) -> None:
-        self._value = JsonReader(None)
+        self._value = JsonReader(self._syntax.stops)
         self._out = BufferedWriter(self._max_held)
 
     def _begin_value(self, cur: Cursor, c: str, call: CallHandler) -> bool:
@@ -357,10 +357,10 @@ class CallObjectReader(ArgumentReader):
             call.report("variant_spelling", cur.pos, cur.pos + 1)
             self._text = EncodedJsonReader()
         elif c == "{" or c == "[":
-            self._value = JsonReader(None)
+            self._value = JsonReader(self._syntax.stops)
         else:
             # null means no arguments; any other word is passed on as written, so it is not lost if it is long.
-            self._value = JsonReader(None)
+            self._value = JsonReader(self._syntax.stops)
             self._out = BufferedWriter(sys.maxsize)
             self._is_word = True
         return True

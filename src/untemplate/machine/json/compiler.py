@@ -30,6 +30,7 @@ def compile_object(syntax: CallSyntax, body: JsonObject) -> ObjectBody:
     program.name_is_key = body.name_is_key
     program.constant_keys = frozenset(key for key, _ in body.constants)
     program.variants = syntax.variants
+    program.stops = syntax.stops
     if not body.name_is_key and body.arguments_key != body.nested_key:
         name, arguments = re.escape(body.name_key), re.escape(body.arguments_key)
         follows = rf'{_WS}"{arguments}"{_WS}:{_WS}(?=\{{)'

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import final
 
-from ..call_syntax import NOTHING
+from ..call_syntax import NO_LITERALS, NOTHING
+from ..lexer import Literals
 
 
 @final
@@ -25,5 +26,7 @@ class ObjectSyntax:
         self.start: re.Pattern[str] = NOTHING
         """Matches the beginning of an object, written as the renderer writes it: its id (1), if it has one, its name
         (2) and a comma. Group 3 matches if the key of the arguments and an object follow."""
+        self.stops: Literals = NO_LITERALS
+        """Literals that end the object outside strings."""
         self.arguments_start: re.Pattern[str] = NOTHING
         """Matches the key of the arguments (1) before an object."""

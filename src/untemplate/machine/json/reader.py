@@ -43,7 +43,7 @@ def whole_object(cur: Cursor, start: int) -> int:
 
 @final
 class JsonReader(JsonScanner):
-    """Passes one JSON value through, whatever it holds. ``stops`` are literals that end it where a word could begin."""
+    """Passes one JSON value through, whatever it holds. ``stops`` are literals that end it outside strings."""
 
     def __init__(self, stops: Literals | None = None) -> None:
         word_heads = "" if stops is None else stops.first_characters
@@ -99,14 +99,14 @@ class JsonReader(JsonScanner):
         return found.end()
 
     def _read_words(self, stops: Literals, cur: Cursor, end: int) -> int:
-        """Go on in front of a word that may be a literal that ends the value, and return where reading stopped."""
+        """Go on in front of what may be a literal that ends the value, and return where reading stopped."""
         while self.state == AT_WORD:
             stop = stops.at(cur.text, end, cur.final)
             if stop != NO_MATCH:
                 self.state = self.before if stop == MORE else BROKEN
                 break
             self.state = IN_WORD
-            end = self.scan(cur.text, end)
+            end = self.scan(cur.text, end + 1)
         return end
 
     def passed(self, text: str) -> str:
