@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ..format import Channels, Marker, Tools
@@ -37,58 +37,99 @@ def channels_guesses(frame: TurnFrame, samples: ReasoningSamples, calls: CallSam
         yield from _with_recipients(frame, front, calls)
 
 
+@dataclass(frozen=True, slots=True)
+class _Headers:
+    """The parts of the headers of reasoning and content in one turn."""
+
+    channel: str
+    """Text before the word that differs."""
+    reasoning: str
+    content: str
+    body: str
+    """Text after it."""
+    close: str
+    """Text between the reasoning and the second header."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CallHeader:
+    """The parts of the header of a call."""
+
+    recipient: str = ""
+    namespace: str = ""
+    channel: str | None = None
+    constraint: str | None = None
+    close: str = ""
+    """Text after the call."""
+
+
 def _with_channels(frame: TurnFrame, front: str, text: str, calls: CallSamples | None) -> Iterator[ChannelsGuess]:
     """Infer ``header`` channel word body text close ``header`` channel word body text."""
     header = frame.header.strip()
-    at, stop = text.index(THOUGHT), text.index(CONTENT)
-    between = text[at + len(THOUGHT) : stop]
-    again = between.find(header)
-    if again < 0:
-        return
-    close = between[:again]
-    # An answer without reasoning may have no word in its header.
-    inner = between[again + len(header) :]
-    content_header, reasoning_header = inner if inner.endswith(front) else front, text[:at]
-    channel = diff.common_prefix([content_header, reasoning_header])
-    body = diff.common_suffix([content_header, reasoning_header])
-    content_word = content_header[len(channel) : len(content_header) - len(body)]
-    reasoning_word = reasoning_header[len(channel) : len(reasoning_header) - len(body)]
-    if not body.strip() or not _WORD.fullmatch(content_word.strip()) or not _WORD.fullmatch(reasoning_word.strip()):
+    found = _compare_headers(header, front, text) if header else None
+    if found is None:
         return
     role = re.search(r"\w+$", header)
-    recipient, namespace, call_channel, constraint, call_close = "", "", None, None, ""
-    if calls is not None:
-        ahead = calls.one[: calls.one.index(NAMES[0])]
-        ahead = ahead[ahead.rfind(header) + len(header) :] if header in ahead else ahead
-        named = re.search(r"\w+\.$", ahead)
-        namespace = named.group() if named is not None else ""
-        recipient = ahead[: len(ahead) - len(namespace)]
-        behind = calls.one[calls.one.index(NAMES[0]) + len(NAMES[0]) : calls.one.index(KEYS[0])]
-        words = re.match(re.escape(channel) + r"\s*(\w+)(?:\s+(\w+))?" + re.escape(body), behind)
-        if words is not None:
-            call_channel, constraint = words.group(1), words.group(2)
-        span = diff.json_around(calls.one, calls.one.index(KEYS[0]))
-        call_close = calls.one[span.end :] if span is not None else ""
-    bare = channel == recipient  # the header has a recipient only: reasoning and content have one of their own
+    call = _CallHeader() if calls is None else _read_call_header(header, found, calls)
+    words = (found.content, call.channel)
+    # A header with a recipient only: reasoning and content have one of their own.
+    bare = found.channel == call.recipient
     channels = Channels(
         open=Marker(header[: role.start()] if role is not None else header),
         role=role.group() if role is not None else "",
-        channel=Marker(channel) if channel.strip() and not bare else None,
-        recipient=Marker(recipient) if recipient.strip() else None,
-        body=Marker(body),
-        close=Marker(close) if close.strip() else None,
-        call_close=Marker(call_close) if call_close.strip() else None,
-        namespace=namespace,
-        reasoning=(reasoning_word.strip(),),
-        content=tuple(dict.fromkeys(w for w in (content_word.strip(), call_channel) if w and w != reasoning_word)),
-        preamble=call_channel,
-        call_channel=call_channel,
-        call_constraint=constraint,
+        channel=None if bare else _marker(found.channel),
+        recipient=_marker(call.recipient),
+        body=Marker(found.body),
+        close=_marker(found.close),
+        call_close=_marker(call.close),
+        namespace=call.namespace,
+        reasoning=(found.reasoning,),
+        content=tuple(dict.fromkeys(word for word in words if word and word != found.reasoning)),
+        preamble=call.channel,
+        call_channel=call.channel,
+        call_constraint=call.constraint,
     )
     frame.log.append(f"channels: the header comes again inside the turn: {channels}")
-    named_again: list[Tools | None] = list(_named_again(frame, calls, body)) if bare and calls is not None else []
+    named_again: list[Tools | None] = []
+    if bare and calls is not None:
+        named_again += _named_again(frame, calls, found.body)
     for tools in named_again or [None]:
         yield ChannelsGuess(channels, frame.header, CHANNEL, "header comes again", tools)
+
+
+def _compare_headers(header: str, front: str, text: str) -> _Headers | None:
+    """Compare the headers of reasoning and content; return ``None`` if they do not differ in one word."""
+    at, stop = text.index(THOUGHT), text.index(CONTENT)
+    close, again, inner = text[at + len(THOUGHT) : stop].partition(header)
+    if not again:
+        return None
+    # An answer without reasoning may have no word in its header.
+    of_content, of_reasoning = inner if inner.endswith(front) else front, text[:at]
+    channel = diff.common_prefix([of_content, of_reasoning])
+    body = diff.common_suffix([of_content, of_reasoning])
+    content = of_content[len(channel) : len(of_content) - len(body)].strip()
+    reasoning = of_reasoning[len(channel) : len(of_reasoning) - len(body)].strip()
+    if not body.strip() or not _WORD.fullmatch(content) or not _WORD.fullmatch(reasoning):
+        return None
+    return _Headers(channel, reasoning, content, body, close)
+
+
+def _read_call_header(header: str, found: _Headers, calls: CallSamples) -> _CallHeader:
+    """Read the header of a call: the text around the name of the tool."""
+    at = calls.one.index(NAMES[0])
+    ahead, behind = calls.one[:at].rpartition(header)[2], calls.one[at + len(NAMES[0]) : calls.one.index(KEYS[0])]
+    named = re.search(r"\w+\.$", ahead)
+    namespace = named.group() if named is not None else ""
+    words = re.match(re.escape(found.channel) + r"\s*(\w+)(?:\s+(\w+))?" + re.escape(found.body), behind)
+    channel, constraint = (None, None) if words is None else words.groups()
+    span = diff.json_around(calls.one, calls.one.index(KEYS[0]))
+    close = calls.one[span.end :] if span is not None else ""
+    return _CallHeader(ahead[: len(ahead) - len(namespace)], namespace, channel, constraint, close)
+
+
+def _marker(text: str) -> Marker | None:
+    """Return ``text`` as a marker, unless it is white space."""
+    return Marker(text) if text.strip() else None
 
 
 def _named_again(frame: TurnFrame, calls: CallSamples, body: str) -> list[Tools]:
@@ -120,8 +161,6 @@ def _with_recipients(frame: TurnFrame, front: str, calls: CallSamples) -> Iterat
     if not body or not behind.startswith(body) or not between.strip().endswith(opened):
         return
     close = between.strip()[: -len(opened)]
-    channels = Channels(
-        open=Marker(opened), body=Marker(body), content=(word,), close=Marker(close) if close.strip() else None
-    )
+    channels = Channels(open=Marker(opened), body=Marker(body), content=(word,), close=_marker(close))
     frame.log.append(f"channels: a header of one word: {channels}")
     yield ChannelsGuess(channels, header, RECIPIENT_BASED, "header of one word")

@@ -130,6 +130,52 @@ class TurnFrame:
         return diff.find_loosely(whole, self.header, start)
 
 
+@dataclass(frozen=True, slots=True)
+class _Renderings:
+    """All text after the user's message, in the renderings that show where a turn of content begins and ends."""
+
+    prompt: str
+    bare: str
+    """The message alone, without a prompt; empty if the template fails."""
+    last: str | None
+    """With an answer; ``None`` if the answer does not show up."""
+    middle: str | None
+    """With an answer and the user's next message."""
+    switched: dict[Settings, str]
+    """The prompt with each variable switched."""
+
+    @property
+    def fronts(self) -> list[str]:
+        """Text before each answer."""
+        return [text[: text.index(CONTENT)] for text in (self.last, self.middle) if text is not None]
+
+    @property
+    def after_last(self) -> str | None:
+        """Text after the answer, if that is the last message."""
+        return None if self.last is None else self.last[self.last.index(CONTENT) + len(CONTENT) :]
+
+    @property
+    def after_middle(self) -> str | None:
+        """Text between the answer and the user's next message."""
+        if self.middle is None or AGAIN not in self.middle:
+            return None
+        return self.middle[self.middle.index(CONTENT) + len(CONTENT) : self.middle.index(AGAIN)]
+
+    @property
+    def added(self) -> str:
+        """Text that the prompt adds."""
+        return self.prompt[len(self.bare) :] if self.prompt.startswith(self.bare) else ""
+
+    @property
+    def always(self) -> bool:
+        """True if the template writes the prompt even if it is not asked to."""
+        return self.bare == self.prompt
+
+    @property
+    def prompts(self) -> dict[Settings, str]:
+        return {(): self.prompt, **self.switched}
+
+
 def find_frame(prober: Prober, prompt: str) -> TurnFrame:
     """Find header, ends and prompt tails, from turns of content alone.
 
@@ -137,57 +183,60 @@ def find_frame(prober: Prober, prompt: str) -> TurnFrame:
         AnalysisError: the template writes neither an assistant's message nor the beginning of one.
     """
     frame = TurnFrame(prober)
-    after_prompt = prompt[prompt.rfind(ASKED) + len(ASKED) :]
-    bare = prober.render([_USER], tools=prober.plain_tools)
-    after_bare = "" if bare is None else bare[bare.rfind(ASKED) + len(ASKED) :]
-    said = Style().write(ProbeMessage(CONTENT))
-    last = _with_content(prober, [_USER, said])
-    middle = _with_content(prober, [_USER, said, _NEXT])
-    bodies = [b for b in (last, middle) if b is not None]
-    if not bodies:
-        if not after_prompt.strip():
+    seen = _render_content(prober, prompt[prompt.rfind(ASKED) + len(ASKED) :])
+    if not seen.fronts:
+        if not seen.prompt.strip():
             reasons = "; ".join(list(prober.errors)[:1]) or "the answer does not show up"
             raise AnalysisError(f"not a chat template: it writes no assistant's message: {reasons}")
         # The template does not take this content, so only the prompt shows where turns begin.
-        frame.header = after_prompt
+        frame.header = seen.prompt
         frame.tails = {(): ""}
         return frame
-    fronts = [b[: b.index(CONTENT)] for b in bodies]
-    added = after_prompt[len(after_bare) :] if after_prompt.startswith(after_bare) else ""
-    always = not added and after_bare == after_prompt
-    switched = _switched(prober, after_prompt)
-    if added:
-        frame.header = _longest_shared(added, [*fronts, *switched.values()])
-    if not frame.header:
-        shared = diff.common_prefix([after_prompt, *fronts])
-        for front in () if shared.strip() else fronts:
-            shared = diff.loose_prefix(shared if shared.strip() else after_prompt, front)
-        frame.header = _longest_shared(shared, [*switched.values()])
-    frame.log.append(f"prompt ending: {added or after_prompt!r}")
-    _find_end(frame, last, middle, always)
-    if frame.end.strip() and frame.header.startswith(frame.end) and frame.header.strip() != frame.end.strip():
-        frame.header = frame.header[len(frame.end) :]
-    frame.header = _whole_header(frame.header, [after_prompt, *fronts, *switched.values()])
-    frame.header = _without_opened(frame.header, {(): after_prompt, **switched})
-    frame.header = next((h for h in (frame.header, frame.header.strip()) if h in fronts[0]), frame.header)
-    at = fronts[0].find(frame.header)
-    frame.user_end = fronts[0][: max(at, 0)]
-    if not added and always and last is not None and after_bare.startswith(frame.user_end):
-        rest = last[last.index(CONTENT) + len(CONTENT) :]
-        trailer = after_bare[len(frame.user_end) :]
-        frame.trailer = trailer if rest.endswith(trailer) and trailer != frame.end else ""
-    elif added and last is not None and after_bare.startswith(frame.user_end):
-        trailer = after_bare[len(frame.user_end) :]
-        rest = last[last.index(CONTENT) + len(CONTENT) :]
-        frame.trailer = trailer if trailer and rest.endswith(trailer) else ""
-    _clean_end(frame, last)
-    frame.tails = _tails(frame, {(): after_prompt, **switched})
+    frame.header = _common_header(seen)
+    frame.log.append(f"prompt ending: {seen.added or seen.prompt!r}")
+    _find_end(frame, seen)
+    frame.header = _without_end(frame.header, frame.end, seen.always)
+    frame.header = _whole_header(frame.header, [*seen.prompts.values(), *seen.fronts])
+    frame.header = _without_opened(frame.header, seen.prompts)
+    front = seen.fronts[0]
+    frame.header = next((h for h in (frame.header, frame.header.strip()) if h in front), frame.header)
+    frame.user_end = front[: max(front.find(frame.header), 0)]
+    frame.trailer = _trailer(frame, seen)
+    _clean_end(frame, seen)
+    frame.tails = _tails(frame, seen.prompts)
     frame.starts, result_front = _behind_results(frame)
     if not frame.end.strip() and not frame.ends:
         # Only the next turn ends this one: models write its first marker.
         frame.ends = tuple(dict.fromkeys(t for t in (_first_tag(frame.user_start), _first_tag(result_front)) if t))
     frame.log.append(f"header {frame.header!r}, end {frame.end!r}, prompt tails {list(frame.tails.values())!r}")
     return frame
+
+
+def _render_content(prober: Prober, after_prompt: str) -> _Renderings:
+    """Render the conversations that show turns of content. Variables are switched only where one shows up."""
+    bare = prober.render([_USER], tools=prober.plain_tools)
+    answer = Style().write(ProbeMessage(CONTENT))
+    last = _with_content(prober, [_USER, answer])
+    middle = _with_content(prober, [_USER, answer, _NEXT])
+    return _Renderings(
+        prompt=after_prompt,
+        bare="" if bare is None else bare[bare.rfind(ASKED) + len(ASKED) :],
+        last=last,
+        middle=middle,
+        switched={} if last is None and middle is None else _switched(prober, after_prompt),
+    )
+
+
+def _common_header(seen: _Renderings) -> str:
+    """Return the text that begins a turn in all renderings: first that which the prompt adds, else that which the
+    prompt and all answers have in common."""
+    header = _longest_shared(seen.added, [*seen.fronts, *seen.switched.values()]) if seen.added else ""
+    if header:
+        return header
+    shared = diff.common_prefix([seen.prompt, *seen.fronts])
+    for front in () if shared.strip() else seen.fronts:
+        shared = diff.loose_prefix(shared if shared.strip() else seen.prompt, front)
+    return _longest_shared(shared, [*seen.switched.values()])
 
 
 def _with_content(prober: Prober, conversation: list[dict[str, Any]]) -> str | None:
@@ -236,34 +285,34 @@ def _whole_header(header: str, texts: list[str]) -> str:
     return header
 
 
-def _find_end(frame: TurnFrame, last: str | None, middle: str | None, always: bool) -> None:
+def _find_end(frame: TurnFrame, seen: _Renderings) -> None:
     """Find the end of a turn: text after the content both at the end and before another message."""
-    behind_last = None if last is None else last[last.index(CONTENT) + len(CONTENT) :]
-    behind_middle = None
-    if middle is not None and AGAIN in middle:
-        behind_middle = middle[middle.index(CONTENT) + len(CONTENT) : middle.index(AGAIN)]
-    shared = ""
-    if behind_last is not None and behind_middle is not None:
-        shared = diff.common_prefix([behind_last, behind_middle])
-    elif behind_last is not None:
-        shared = behind_last
-    if behind_middle is not None and not shared:
-        # The last turn has no end, or another one than a turn in the middle.
-        first = frame.prober.render([_USER], tools=frame.prober.plain_tools) or ""
-        start = diff.common_suffix([first[: first.find(ASKED)], behind_middle])
-        inner = behind_middle[: len(behind_middle) - len(start)]
-        frame.ends = tuple(e for e in (inner,) if e.strip())
-        frame.user_start = start
-        if behind_last is not None and behind_last.strip() and len(diff.tokens(behind_last)) < 6 and not always:
-            shared = behind_last
-    elif behind_middle is not None:
-        shared = _without_header_start(shared, frame.header, always)
-        frame.user_start = behind_middle[len(shared) :]
-    frame.end = shared
-    if always and shared:
-        first = next(iter(diff.split_tags(frame.header)), "")
-        if first.strip() and first != frame.header and shared.endswith(first):
-            frame.header = frame.header[len(first) :]
+    last, middle = seen.after_last, seen.after_middle
+    frame.end = "" if last is None else last if middle is None else diff.common_prefix([last, middle])
+    if middle is None:
+        return
+    if frame.end:
+        frame.end = _without_header_start(frame.end, frame.header, seen.always)
+        frame.user_start = middle[len(frame.end) :]
+        return
+    # The last turn has no end, or another one than a turn in the middle.
+    first = frame.prober.render([_USER], tools=frame.prober.plain_tools) or ""
+    frame.user_start = diff.common_suffix([first[: first.find(ASKED)], middle])
+    inner = middle[: len(middle) - len(frame.user_start)]
+    frame.ends = tuple(e for e in (inner,) if e.strip())
+    if last is not None and last.strip() and len(diff.tokens(last)) < 6 and not seen.always:
+        frame.end = last
+
+
+def _without_end(header: str, end: str, always: bool) -> str:
+    """Remove the end of a turn from the beginning of ``header``, where it ends the user's message."""
+    if always and end:
+        first = next(iter(diff.split_tags(header)), "")
+        if first.strip() and first != header and end.endswith(first):
+            header = header[len(first) :]
+    if end.strip() and header.startswith(end) and header.strip() != end.strip():
+        header = header[len(end) :]
+    return header
 
 
 def _without_header_start(end: str, header: str, always: bool) -> str:
@@ -281,13 +330,22 @@ def _without_header_start(end: str, header: str, always: bool) -> str:
     return end
 
 
-def _clean_end(frame: TurnFrame, last: str | None) -> None:
+def _trailer(frame: TurnFrame, seen: _Renderings) -> str:
+    """Return the text after the user's message that also ends the answer; empty if that is only the end of a turn."""
+    rest = seen.after_last
+    if rest is None or not (seen.added or seen.always) or not seen.bare.startswith(frame.user_end):
+        return ""
+    trailer = seen.bare[len(frame.user_end) :]
+    ends_turn = seen.always and trailer == frame.end
+    return trailer if rest.endswith(trailer) and not ends_turn else ""
+
+
+def _clean_end(frame: TurnFrame, seen: _Renderings) -> None:
     if frame.trailer and frame.end.endswith(frame.trailer):
         frame.end = frame.end[: len(frame.end) - len(frame.trailer)]
-    if not frame.end.strip() and last is not None:
-        rest = last[last.index(CONTENT) + len(CONTENT) :]
-        if rest.strip() == EOS:
-            frame.end = rest
+    rest = seen.after_last
+    if not frame.end.strip() and rest is not None and rest.strip() == EOS:
+        frame.end = rest
 
 
 def _switched(prober: Prober, default: str) -> dict[Settings, str]:
