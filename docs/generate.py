@@ -53,6 +53,7 @@ from untemplate.machine.program import (
     OPEN_REASONING,
     Program,
 )
+from untemplate.message_parser import MessageParser
 from untemplate.policy import Policy
 from untemplate.selection import ranked, suggested
 from untemplate_gateway import settings
@@ -288,10 +289,12 @@ def policies() -> str:
 
 
 def _field_docs(cls: type) -> dict[str, str]:
-    """Return the docstring of each field, on one line."""
+    """Return the docstring of each field, on one line; those of its base classes come first."""
+    bases = [base for base in cls.__bases__ if base is not object]
+    inherited = {name: said for base in bases for name, said in _field_docs(base).items()}
     body = ast.parse(inspect.getsource(cls)).body[0]
     assert isinstance(body, ast.ClassDef)
-    docs: dict[str, str] = {}
+    docs = inherited
     for statement, below in zip(body.body, body.body[1:], strict=False):
         if not (isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)):
             continue
@@ -585,14 +588,15 @@ def api_page() -> str:
 
 
 def _described(name: str, thing: Any, level: int) -> str:
-    """Return the section of a class or function, and of the public methods of a class."""
+    """Return the section of a class or function, and of the public methods of a class; `MessageParser` has none."""
     parts = ["#" * level + f" `{name}`", ""]
     if inspect.isroutine(thing):
         parts += ["```text", name.rpartition(".")[2] + _signature(thing), "```", ""]
     text = inspect.cleandoc(thing.__doc__ or "")
     parts += [_as_markdown(text), ""]
     if inspect.isclass(thing):
-        for method, found in vars(thing).items():
+        members = {**vars(MessageParser), **vars(thing)} if issubclass(thing, MessageParser) else vars(thing)
+        for method, found in members.items():
             bound = getattr(found, "__func__", found)
             if (
                 not method.startswith("_")

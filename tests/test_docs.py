@@ -334,7 +334,7 @@ def test_the_fields_of_a_format_are_in_step():
 
 def test_every_class_of_a_format_is_on_the_page():
     classes = {name for name, cls in vars(model).items() if is_dataclass(cls)}
-    assert classes == {part.__name__ for part in generate.PARTS}
+    assert classes - {"FormatFields"} == {part.__name__ for part in generate.PARTS}
 
 
 @pytest.mark.skipif(untemplate.COMPILED, reason="compiled classes have no docstrings")

@@ -29,7 +29,7 @@ from untemplate.format import (
     Turn,
     calls,
     markers,
-    model,
+    parts,
 )
 
 FULL = Format(
@@ -372,9 +372,9 @@ def test_text_that_is_nested_too_deeply() -> None:
 
 
 def test_every_field_is_documented_with_its_default_and_an_example() -> None:
-    sources = [inspect.getsource(module) for module in (markers, calls, model)]
+    sources = [inspect.getsource(module) for module in (markers, calls, parts)]
     classes = [node for source in sources for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
-    assert {node.name for node in classes} >= {"Marker", "Turn", "Reasoning", "Channels", "Tools", "Format"}
+    assert {node.name for node in classes} >= {"Marker", "Turn", "Reasoning", "Channels", "Tools", "FormatFields"}
     for node in classes:
         for statement, below in itertools.pairwise(node.body):
             if isinstance(statement, ast.AnnAssign):

@@ -26,6 +26,8 @@ stream = parser.stream(collect=True)
 stream.feed('<think>a</think><tool_call>{"name": "f", "arguments": {}}</tool_call>')
 stream.finish()
 assert stream.result().tool_calls and parser.has_tools and parser.adjust_request({}) and repr(parser)
+assert parser.parse_complete_with_fallback("a").content and parser.parse_streaming("", "b", "b").content
+assert parser.finish_streaming() is None and parser.parse("c").content
 print(sorted(name for name in sys.modules if name.startswith("untemplate.vllm_api")))
 assert parser.tool_parser is not None
 print("untemplate.vllm_api" in sys.modules)
@@ -75,6 +77,51 @@ def imports(path: Path) -> Iterator[tuple[str, str]]:
             else:
                 continue
             yield from ((module, name.name) for name in node.names)
+
+
+def _graph() -> dict[str, set[str]]:
+    """Return the modules that each module imports, for types and in functions too."""
+    modules = {".".join(path.relative_to(SOURCES).with_suffix("").parts): path for path in SOURCES.rglob("*.py")}
+    modules = {name.removesuffix("__init__").rstrip("."): path for name, path in modules.items()}
+    graph: dict[str, set[str]] = {}
+    for own, path in modules.items():
+        found = {f"{module}.{name}" if f"{module}.{name}" in modules else module for module, name in imports(path)}
+        graph[own] = {name for name in found if name in modules and name not in ("", own)}
+    return graph
+
+
+def test_no_module_imports_itself_through_others():
+    graph = _graph()
+    while free := [name for name, needed in graph.items() if not needed]:
+        for name in free:
+            del graph[name]
+        for needed in graph.values():
+            needed.difference_update(free)
+    assert {name: sorted(needed) for name, needed in graph.items()} == {}
+
+
+LOADS = {"import_module", "__import__"}
+
+
+def test_no_module_of_this_package_is_imported_by_a_text():
+    """A text would evade the contract: only a table whose modules lie beside or below may be loaded from one."""
+    tables = {"__init__.py", "cli/arguments.py", "formats/registry.py"}
+    found = []
+    for path in sorted(SOURCES.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            called = node.func if isinstance(node, ast.Call) else None
+            name = getattr(called, "attr", getattr(called, "id", ""))
+            if name in LOADS and isinstance(node, ast.Call):
+                what = ast.unparse(node.args[0])
+                own = "untemplate" in what or what.startswith(("f'.", "'."))
+                if own and str(path.relative_to(SOURCES)) not in tables:
+                    found.append(f"{path.relative_to(SOURCES)}: {what}")
+    assert found == []
+
+
+def test_the_class_that_parses_names_nothing_of_vllm():
+    for path in (SOURCES / "message_parser.py", *sorted((SOURCES / "backends").glob("*.py"))):
+        assert not [module for module, _ in imports(path) if module.startswith(("vllm_api", "integrations"))], path
 
 
 def test_private_names_stay_in_their_package():

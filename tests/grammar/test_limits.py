@@ -12,9 +12,10 @@ import pytest
 from untemplate import OutputParser
 from untemplate.errors import GrammarError
 from untemplate.grammar import gbnf, lark, limits, structural_tag
-from untemplate.grammar.build import Options, build
+from untemplate.grammar.build import build
 from untemplate.grammar.choose import read_choice, read_tools
 from untemplate.grammar.limits import MAX_ALTERNATIVES, MAX_CHARACTERS, MAX_DEPTH, MAX_RULES, MAX_STEPS, check_size
+from untemplate.grammar.options import Options
 from untemplate.grammar.schema import frozen
 from untemplate.grammar.shape import check_shape
 

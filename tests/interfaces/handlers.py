@@ -295,7 +295,7 @@ for attribute in ("has_reasoning", "has_tools"):
     add(
         f"{PARSER}.{attribute}",
         f"{attribute} is a property",
-        lambda a=attribute: (type(vars(OutputParser)[a]), property),
+        lambda a=attribute: (type(getattr(OutputParser, a)), property),
     )
 for kind, name, manager in (("reasoning", "qwen3", ReasoningParserManager), ("tool", "hermes", ToolParserManager)):
     add(

@@ -29,7 +29,7 @@ from untemplate.check.cases import corpus
 from untemplate.errors import UntemplateError
 from untemplate.format import Format
 from untemplate.formats import names
-from untemplate.vllm_api.vllm_parsers import VllmOutputParser
+from untemplate.integrations.vllm_parsers import VllmOutputParser
 
 TOOLS: Final = [
     {

@@ -441,7 +441,7 @@ def test_a_choice_that_nothing_certifies_is_a_warning(
 def test_the_parsers_of_vllm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, str], reasoning: str | None, tools: str
 ):
-    import untemplate.vllm_api.vllm_parsers as parsers
+    import untemplate.integrations.vllm_parsers as parsers
     import untemplate_gateway.engines.vllm as engine
 
     made: list[Any] = []

@@ -23,7 +23,7 @@ from .probes import IDS, KEYS, NAMES, VALUES, ProbeCall, ProbeMessage
 from .result import PYTHONIC, TAG_WITH_JSON, TAG_WITH_TAGGED
 
 if TYPE_CHECKING:
-    from .tools import CallSamples
+    from .probes import CallSamples
     from .turns import TurnFrame
 
 NUMBER: Final = 73914

@@ -16,10 +16,10 @@ from typing import Final
 
 from ..format import Channels, Marker, Tools
 from . import diff
-from .probes import CONTENT, KEYS, NAMES, THOUGHT, ProbeMessage, Style
+from .probes import CONTENT, KEYS, NAMES, THOUGHT, CallSamples, ProbeMessage, Style
 from .reasoning import ReasoningSamples
 from .result import CHANNEL, RECIPIENT_BASED, ChannelsGuess
-from .tools import CallSamples, tools_guesses
+from .tools import tools_guesses
 from .turns import LAST, TurnFrame
 
 _WORD: Final = re.compile(r"\w+")

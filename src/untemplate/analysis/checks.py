@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from . import diff
-from .probes import ASKED, EOS, RESULT, THOUGHT, ProbeCall, ProbeMessage, Style
+from .probes import ASKED, EOS, RESULT, THOUGHT, CallSamples, ProbeCall, ProbeMessage, Style
 from .reasoning import ReasoningSamples
-from .tools import CallSamples
 from .turns import LAST, MIDDLE, RenderedTurn, TurnFrame
 
 Finding = Literal["yes", "no", "failed", "cannot say"]

@@ -21,10 +21,10 @@ from .channels import channels_guesses
 from .checks import Check, Finding, checks_of
 from .content import content_guesses
 from .doubts import Doubt, doubts_of
-from .probes import ASKED, NAMES, Prober, Style, Template
+from .probes import ASKED, NAMES, CallSamples, Prober, Style, Template
 from .reasoning import ReasoningSamples, dropping_literals, find_reasoning, leaves_open, reasoning_guesses
 from .result import AnalysisResult, ContentGuess, Hypothesis, ReasoningGuess, ToolsGuess, describe
-from .tools import CallSamples, find_calls, tools_guesses
+from .tools import find_calls, tools_guesses
 from .traits import Traits, find_traits
 from .turns import TurnFrame, find_frame
 

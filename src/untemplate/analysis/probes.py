@@ -162,6 +162,35 @@ class Style:
         return {"id": given, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
+@dataclass(slots=True)
+class CallSamples:
+    """The message shape that makes the template write calls, and the renderings."""
+
+    style: Style
+    place: str
+    one: str
+    """A turn with one call of two arguments."""
+    two: str | None = None
+    """A turn with two calls, if the template can write them."""
+    empty: str | None = None
+    """A turn with a call without arguments."""
+    single: str | None = None
+    """A turn with a call of one argument."""
+    with_content: str | None = None
+    """A turn of content and a call."""
+    short_ids: bool = False
+    """True if ids must be nine letters and digits."""
+
+    @property
+    def front(self) -> str:
+        return self.one[: self.one.index(NAMES[0])]
+
+    @property
+    def end(self) -> str:
+        at = max((self.one.rfind(v) + len(v) for v in (*VALUES[:2], *KEYS[:2]) if v in self.one), default=0)
+        return self.one[at:]
+
+
 def _in_parts(message: dict[str, Any]) -> dict[str, Any]:
     content = message.get("content")
     return {**message, "content": [{"type": "text", "text": content}]} if isinstance(content, str) else message

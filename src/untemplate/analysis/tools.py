@@ -20,7 +20,7 @@ from typing import Any, Final
 from ..format import Format, FormatError, JsonArguments, JsonBody, Marker, NamedBody, TaggedArguments, Tools
 from . import diff
 from .arguments import ArgumentsGuess, arguments_guesses
-from .probes import CALL_KEYS, CONTENT, IDS, KEYS, NAMES, VALUES, ProbeCall, ProbeMessage, Style
+from .probes import CALL_KEYS, CONTENT, IDS, KEYS, NAMES, VALUES, CallSamples, ProbeCall, ProbeMessage, Style
 from .result import (
     BRACKET_TAG,
     JSON_NATIVE,
@@ -36,35 +36,6 @@ NAMED_IDS: Final = "functions.{name}:{index}"
 """Ids that hold the name, as Kimi's models count their calls: some templates write nothing else of the name."""
 ONE: Final = ProbeCall(NAMES[0], {KEYS[0]: VALUES[0], KEYS[1]: VALUES[1]}, IDS[0])
 TWO: Final = ProbeCall(NAMES[1], {KEYS[0]: VALUES[2], KEYS[1]: VALUES[3]}, IDS[1])
-
-
-@dataclass(slots=True)
-class CallSamples:
-    """The message shape that makes the template write calls, and the renderings."""
-
-    style: Style
-    place: str
-    one: str
-    """A turn with one call of two arguments."""
-    two: str | None = None
-    """A turn with two calls, if the template can write them."""
-    empty: str | None = None
-    """A turn with a call without arguments."""
-    single: str | None = None
-    """A turn with a call of one argument."""
-    with_content: str | None = None
-    """A turn of content and a call."""
-    short_ids: bool = False
-    """True if ids must be nine letters and digits."""
-
-    @property
-    def front(self) -> str:
-        return self.one[: self.one.index(NAMES[0])]
-
-    @property
-    def end(self) -> str:
-        at = max((self.one.rfind(v) + len(v) for v in (*VALUES[:2], *KEYS[:2]) if v in self.one), default=0)
-        return self.one[at:]
 
 
 def find_calls(frame: TurnFrame) -> CallSamples | None:

@@ -26,12 +26,13 @@ from .probes import (
     SYSTEM,
     THOUGHT,
     Attempt,
+    CallSamples,
     ProbeCall,
     ProbeMessage,
     Style,
 )
 from .reasoning import ReasoningSamples
-from .tools import ONE, CallSamples
+from .tools import ONE
 from .turns import LAST, MIDDLE, TurnFrame
 
 Part = Literal["reasoning", "calls", "content next to calls"]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..format import Format
-from ..formats import Kind, half
 from ..machine.compiler import compile_format
 from ..machine.events import DeltaBuilder, EventCollector, EventReceiver
 from ..machine.evidence import ALWAYS, BY_EVIDENCE, NOT_IN_FENCES
@@ -27,9 +25,6 @@ from .format_stream import FormatStream
 from .interface import OutputContext, ParserBackend
 from .recognition import OwnMarkers, markers_of, markers_within
 from .requests import count_calls, get
-
-if TYPE_CHECKING:
-    from ..vllm_api.abstract import ReasoningParser, ToolParser
 
 __all__ = ["FormatBackend", "program_of", "special_tokens_of"]
 
@@ -82,9 +77,6 @@ class FormatBackend(ParserBackend):
         policy: resolved; the policy of outputs whose context has none of its own.
         special_text, make_id: as for :class:`OutputParser`.
         denied: abilities of calls that the Format's certificate denies; calls that need them are reported.
-
-    Attributes:
-        half_names: names of the Formats of ``reasoning_parser`` and ``tool_parser``, if the Format was made of two.
     """
 
     def __init__(
@@ -98,7 +90,6 @@ class FormatBackend(ParserBackend):
         denied: frozenset[str] = frozenset(),
     ) -> None:
         self.format = format
-        self.half_names: Mapping[Kind, str | None] = {}
         self.denied = denied
         self.tokenizer = tokenizer
         self._policy = policy = _policy_of(format, policy)
@@ -128,18 +119,6 @@ class FormatBackend(ParserBackend):
     @property
     def has_tools(self) -> bool:
         return bool(self.program.call_syntaxes)
-
-    @property
-    def reasoning_parser(self) -> ReasoningParser | None:
-        return _classes().reasoning_class(self._half("reasoning"))(self.tokenizer) if self.has_reasoning else None
-
-    @property
-    def tool_parser(self) -> ToolParser | None:
-        return _classes().tool_class(self._half("tool"))(self.tokenizer) if self.has_tools else None
-
-    def _half(self, kind: Kind) -> Format:
-        name = self.half_names.get(kind)
-        return self.format if name is None else half(kind, name, files=True)
 
     def open(self, context: OutputContext) -> FormatStream:
         tools, tool_choice, messages = context.tools, context.tool_choice, context.messages
@@ -211,11 +190,6 @@ class FormatBackend(ParserBackend):
 def _vocabulary(tokenizer: Any) -> Vocabulary:
     """Return the shared vocabulary of a tokenizer, or a copy of its own if nothing would show that it has grown."""
     return vocabulary_of(tokenizer) if tokenizer is not None and size_of(tokenizer) >= 0 else Vocabulary.read(tokenizer)
-
-
-def _classes() -> Any:
-    """Return the module that makes parsers with vLLM's interface. It is an outer layer, loaded only when asked for."""
-    return import_module("untemplate.vllm_api.format_parsers")
 
 
 def _seed_bytes(seed: int | str | bytes | None) -> bytes | None:

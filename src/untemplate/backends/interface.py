@@ -19,7 +19,6 @@ from ..messages import ParsedOutput
 from ..policy import Policy
 from ..stream import Stream
 from ..tokens.decoding import Tokenizer
-from .requests import adjusted
 from .stream import StreamBackend
 
 __all__ = [
@@ -129,20 +128,6 @@ class ParserBackend(ABC):
         stream.feed(text, token_ids)
         stream.finish(finish_reason)
         return stream.result()
-
-    @property
-    @abstractmethod
-    def reasoning_parser(self) -> Any:
-        """A reasoning parser with vLLM's interface; ``None`` if there is no reasoning."""
-
-    @property
-    @abstractmethod
-    def tool_parser(self) -> Any:
-        """A tool parser with vLLM's interface; ``None`` if there are no calls."""
-
-    def adjust_request(self, request: Any) -> Any:
-        """Return a copy of the request that asks the engine to keep special tokens in the text."""
-        return adjusted(request, skip_special_tokens=False)
 
 
 class BackendFactory(Protocol):

@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import islice
 from multiprocessing.connection import wait
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypedDict, TypeVar, Unpack
 
 from ..format import Format
 from ..formats import named
+from ..options import check_names, spelled_out
 from ..policy import Policy
 from .rows import Columns, Record, RowParser, Settings
 
-__all__ = ["count_processes", "in_processes", "most_under_way", "parse_many", "settings_for"]
+__all__ = ["BatchOptions", "count_processes", "in_processes", "most_under_way", "parse_many", "settings_for"]
 
 _ROWS: Final = 256
 """Rows that are sent to another process at once."""
@@ -29,15 +30,19 @@ Work = TypeVar("Work")
 Result = TypeVar("Result")
 
 
+class BatchOptions(TypedDict, total=False):
+    """How the rows of a batch are parsed; `settings_for` explains them."""
+
+    reasoning: str | None
+    policy: Policy | None
+    tokenizer: Any
+    columns: Columns | None
+    spans: bool
+
+
+@spelled_out(BatchOptions)
 def settings_for(
-    format: str | Format | None = None,
-    *,
-    reasoning: str | None = None,
-    policy: Policy | None = None,
-    tokenizer: Any = None,
-    columns: Columns | None = None,
-    keep: Sequence[str] = (),
-    spans: bool = False,
+    format: str | Format | None = None, *, keep: Sequence[str] = (), **options: Unpack[BatchOptions]
 ) -> Settings:
     """Return the settings that rows are parsed with.
 
@@ -52,28 +57,26 @@ def settings_for(
     Raises:
         ValueError: an unknown name, or settings that do not fit together.
     """
-    found = named(format, reasoning=reasoning, files=True) if isinstance(format, str) else format
+    check_names("settings_for", options, BatchOptions)
+    found = named(format, reasoning=options.get("reasoning"), files=True) if isinstance(format, str) else format
     return Settings(
         format=found,
-        policy=policy,
-        tokenizer=tokenizer,
-        columns=columns or Columns(),
+        policy=options.get("policy"),
+        tokenizer=options.get("tokenizer"),
+        columns=options.get("columns") or Columns(),
         keep=tuple(keep),
-        spans=spans,
+        spans=options.get("spans", False),
     ).check()
 
 
+@spelled_out(BatchOptions)
 def parse_many(
     rows: Iterable[Any],
     format: str | Format | None = None,
     *,
-    reasoning: str | None = None,
-    policy: Policy | None = None,
-    tokenizer: Any = None,
-    columns: Columns | None = None,
     keep: Sequence[str] = (),
-    spans: bool = False,
     processes: int = 1,
+    **options: Unpack[BatchOptions],
 ) -> Iterator[Record]:
     """Yield a record for each row, in order. Rows are mappings of columns to values, and are read as they are needed.
 
@@ -86,9 +89,8 @@ def parse_many(
         ValueError: as `settings_for`.
         TokenizerError: the tokenizer cannot be loaded.
     """
-    settings = settings_for(
-        format, reasoning=reasoning, policy=policy, tokenizer=tokenizer, columns=columns, keep=keep, spans=spans
-    )
+    check_names("parse_many", options, BatchOptions)
+    settings = settings_for(format, keep=keep, **options)
     numbered = enumerate(rows, 1)
     pieces = iter(lambda: list(islice(numbered, _ROWS)), [])
     return (record for records in in_processes(_parse_rows, pieces, settings, processes) for record in records)

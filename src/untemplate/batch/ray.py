@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ..format import Format
-from ..policy import Policy
+from ..options import check_names, spelled_out
 from .arrow import parse_table
-from .many import settings_for
-from .rows import Columns, RowParser, Settings
+from .many import BatchOptions, settings_for
+from .rows import RowParser, Settings
 
 if TYPE_CHECKING:
     from ray.data import Dataset
@@ -31,18 +31,15 @@ class ParseRows:
         return parse_table(self._parser, table)
 
 
+@spelled_out(BatchOptions)
 def parse_dataset(
     ds: Dataset,
     format: str | Format | None = None,
     *,
-    reasoning: str | None = None,
-    policy: Policy | None = None,
-    tokenizer: Any = None,
-    columns: Columns | None = None,
-    spans: bool = False,
     actors: int | None = None,
     batch_size: int = 1024,
     options: Mapping[str, Any] | None = None,
+    **rows: Unpack[BatchOptions],
 ) -> Dataset:
     """Return a data set with the results as additional columns. As every operation of Ray Data it is lazy.
 
@@ -57,9 +54,8 @@ def parse_dataset(
     Raises:
         ValueError: as `settings_for`.
     """
-    settings = settings_for(
-        format, reasoning=reasoning, policy=policy, tokenizer=tokenizer, columns=columns, spans=spans
-    )
+    check_names("parse_dataset", rows, BatchOptions)
+    settings = settings_for(format, **rows)
     data = import_module("ray.data")
     cores = max(1, int(import_module("ray").cluster_resources().get("CPU", 1)))
     pool = data.ActorPoolStrategy(size=actors) if actors else data.ActorPoolStrategy(min_size=1, max_size=cores)

@@ -9,11 +9,11 @@ from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ..errors import FormatError
-from .model import (
+from .parts import (
     FORMAT_VERSION,
     Channels,
     ElementArguments,
-    Format,
+    FormatFields,
     JsonBody,
     LiteralArguments,
     Marker,
@@ -27,7 +27,7 @@ __all__ = ["check"]
 _VARIABLE = re.compile(r"\{(\w+)\}")
 
 
-def check(fmt: Format) -> None:
+def check(fmt: FormatFields) -> None:
     """Raise FormatError if the Format cannot work.
 
     Examples: an empty marker, one literal with two meanings in one state, a pattern without its variable.
@@ -52,7 +52,7 @@ def check(fmt: Format) -> None:
         _check_pattern(fmt.ids, "ids", ("name", "index"))
 
 
-def _text_markers(fmt: Format) -> Iterator[tuple[str, Marker | None]]:
+def _text_markers(fmt: FormatFields) -> Iterator[tuple[str, Marker | None]]:
     """Yield the markers that are found in reasoning and content, each with its path."""
     if fmt.reasoning is not None:
         yield "reasoning.open", fmt.reasoning.open
@@ -63,7 +63,7 @@ def _text_markers(fmt: Format) -> Iterator[tuple[str, Marker | None]]:
     yield "turn.end", fmt.turn.end
 
 
-def _check_channels(fmt: Format, channels: Channels, seen: dict[str, str]) -> None:
+def _check_channels(fmt: FormatFields, channels: Channels, seen: dict[str, str]) -> None:
     _distinct(seen, channels.open, "channels.open")
     _distinct(seen, channels.close, "channels.close")
     if channels.call_close != channels.close:

@@ -15,13 +15,13 @@ import types
 from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
-from typing import Any, Final, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from . import (
+from .parts import (
     FORMAT_VERSION,
     ElementArguments,
-    Format,
     FormatError,
+    FormatFields,
     JsonArguments,
     JsonBody,
     LiteralArguments,
@@ -32,6 +32,8 @@ from . import (
 
 __all__ = ["from_json", "json_schema", "shown", "to_json"]
 
+_F = TypeVar("_F", bound=FormatFields)
+
 _KINDS: Final[dict[type, str]] = {
     JsonBody: "json",
     NamedBody: "named",
@@ -41,17 +43,18 @@ _KINDS: Final[dict[type, str]] = {
     LiteralArguments: "literal",
 }
 _JSON_TYPES: Final[dict[Any, str]] = {str: "string", bool: "boolean", int: "integer", types.NoneType: "null"}
-_ALWAYS: Final = ((Format, "version"), (Format, "name"))
+_ALWAYS: Final = ("version", "name")
+"""Fields of a Format that are written even at their default."""
 _KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def to_json(fmt: Format, *, indent: int | None) -> str:
+def to_json(fmt: FormatFields, *, indent: int | None) -> str:
     """Return ``fmt`` as JSON text, on one line if ``indent`` is ``None``."""
     return json.dumps(_written(fmt), ensure_ascii=False, indent=indent)
 
 
-def from_json(text: str | bytes) -> Format:
-    """Return the Format that ``text`` describes; bytes are UTF-8.
+def from_json(text: str | bytes, cls: type[_F]) -> _F:
+    """Return the Format (of class ``cls``) that ``text`` describes; bytes are UTF-8.
 
     Raises:
         FormatError: ``text`` is not JSON, has an unknown version, a wrong type, a missing or unknown key or an invalid
@@ -66,7 +69,7 @@ def from_json(text: str | bytes) -> Format:
     version = _int(document.get("version", FORMAT_VERSION), "version")
     if version != FORMAT_VERSION:
         raise FormatError("version", f"{version} is not known here; the only version is {FORMAT_VERSION}")
-    return Format(**_object(Format, document, ""))
+    return cls(**_object(cls, document, ""))
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -87,7 +90,7 @@ def _written(value: Any) -> Any:
     result: dict[str, Any] = {"kind": _KINDS[cls]} if cls in _KINDS else {}
     for f in _fields(cls):
         item = getattr(value, f.name)
-        if (cls, f.name) in _ALWAYS or item != _default(f):
+        if (f.name in _ALWAYS and issubclass(cls, FormatFields)) or item != _default(f):
             result[f.name] = _written(item)
     return result
 
@@ -202,7 +205,7 @@ def shown(value: Any) -> str:
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a Format as JSON. It describes keys and types, not which markers may meet."""
     definitions: dict[str, Any] = {}
-    root = _class_schema(Format, definitions)
+    root = _class_schema(FormatFields, definitions)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Format", **root, "$defs": definitions}
 
 
@@ -251,4 +254,4 @@ def _hints(cls: type) -> dict[str, Any]:
 @cache
 def _fields(cls: Any) -> tuple[Field[Any], ...]:
     """Return the fields of a class, ``version`` first."""
-    return tuple(sorted(fields(cls), key=lambda f: cls is Format and f.name != "version"))
+    return tuple(sorted(fields(cls), key=lambda f: issubclass(cls, FormatFields) and f.name != "version"))

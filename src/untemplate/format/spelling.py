@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from .model import LiteralArguments
+from .calls import LiteralArguments
 
 __all__ = ["argument_text", "escape", "hidden", "in_section", "json_text", "literal_text", "text_in_quotes"]
 

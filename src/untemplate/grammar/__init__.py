@@ -19,9 +19,10 @@ from typing import Any, Final, get_args
 from ..errors import GrammarError
 from ..format import Format
 from . import gbnf, lark, structural_tag
-from .build import Options, Start, build
+from .build import build
 from .choose import read_choice, read_tools
 from .limits import check_size
+from .options import Options, Start
 from .result import SERVERS, Dialect, Grammar
 from .rules import JsonSchema
 from .schema import frozen

@@ -10,25 +10,21 @@ Rules of this module:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal
 
 from ..errors import GrammarError
 from ..format import Format, NamedBody
 from ..machine.compiler import compile_format
-from ..machine.program import CLOSE_CALL, CLOSE_SECTION, END_TOKEN, END_TURN, OPEN_BARE_CALLS, Program
+from ..machine.program import OPEN_BARE_CALLS, Program
 from .calls import Calls, Spelling, spaces
-from .choose import ToolSelection
+from .channels import build_channels
+from .options import SPACES, Options, excluded
 from .rules import (
     EMPTY,
     WS,
-    Chars,
     Json,
-    JsonSchema,
     Node,
     Ref,
-    Repeat,
     Rules,
     Scan,
     Token,
@@ -37,26 +33,7 @@ from .rules import (
     seq,
 )
 
-__all__ = ["Options", "build", "first_marker"]
-
-SPACES: Final = Repeat(Chars(tuple((c, c) for c in WS)), 0, 4)
-"""White space that markers may have around them."""
-
-Start = Literal["open", "closed", "off", "either"]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of one grammar, from the request."""
-
-    selection: ToolSelection
-    parallel: bool = True
-    start: Start = "closed"
-    """``open``: the output begins inside reasoning. ``closed``: the model may open it. ``off``: no reasoning.
-    ``either``: no prompt is known, and outputs of this Format begin inside."""
-    response: JsonSchema | None = None
-    lazy: bool = False
-    """The grammar begins where calls begin; the engine waits for its triggers."""
+__all__ = ["build", "first_marker"]
 
 
 def build(fmt: Format, options: Options, tokens: Mapping[str, int], *, spelled: bool = False) -> Rules:
@@ -70,23 +47,8 @@ def build(fmt: Format, options: Options, tokens: Mapping[str, int], *, spelled: 
         GrammarError: a name or keyword that cannot be written; a choice that this Format cannot follow.
     """
     if fmt.channels is not None:
-        from .channels import build_channels
-
         return build_channels(fmt, fmt.channels, options, Spelling(tokens, spelled))
     return _Build(fmt, options, Spelling(tokens, spelled)).rules
-
-
-def excluded(program: Program, state: int, tokens: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the literals that the parser would take for markers in the text of a state.
-
-    A token that ends a turn or closes calls does so anywhere; spelled as text it does so only where the output ends, or
-    after a call.
-    """
-    text = program.states[state]
-    by_id = (END_TURN, CLOSE_SECTION, CLOSE_CALL)
-    harmless = (*by_id, END_TOKEN, OPEN_BARE_CALLS)
-    kinds = {t: text.rules[i].kind for t, i in text.literals.tags.items()}
-    return tuple(t for t, kind in kinds.items() if kind not in harmless or (kind in by_id and t in tokens))
 
 
 def bare_heads(program: Program) -> str:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from ..errors import GrammarError
 from ..format import Channels, Format
 from ..machine.compiler import compile_format
-from .build import SPACES, Options, excluded
 from .calls import ANY_OBJECT, Calls, Spelling
 from .choose import Tool
+from .options import SPACES, Options, excluded
 from .rules import EMPTY, Json, Node, Ref, Rules, Scan, choice, maybe, seq, star
 
 __all__ = ["build_channels"]

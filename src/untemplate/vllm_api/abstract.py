@@ -11,18 +11,34 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from functools import cached_property, update_wrapper
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from ..backends.requests import adjusted
 from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall
 from ..tokens.decoding import Tokenizer, vocabulary_of
 from ._pipeline import StreamState, run, run_whole
 
-__all__ = ["Parser", "ReasoningParser", "StreamState", "Tokenizer", "ToolParser"]
+__all__ = ["Parser", "Piece", "ReasoningParser", "StreamState", "Tokenizer", "ToolParser", "of_calls", "of_reasoning"]
 
+_P = ParamSpec("_P")
 _R = TypeVar("_R")
+
+
+class Piece(NamedTuple):
+    """The arguments of a streaming method of vLLM's interface: one part of an output, and all that came before.
+
+    ``request`` is given to the method for calls only.
+    """
+
+    previous_text: str
+    current_text: str
+    delta_text: str
+    previous_token_ids: Sequence[int]
+    current_token_ids: Sequence[int]
+    delta_token_ids: Sequence[int]
+    request: Any = None
 
 
 class _WithTokenizer:
@@ -132,6 +148,28 @@ class _Calls(_WithTokenizer):
         request: Any,
     ) -> DeltaMessage | None:
         """Return calls and content of one part of an output; ``None`` if nothing is decided yet."""
+
+
+def _from_piece(
+    interface: Callable[Concatenate[Any, _P], DeltaMessage | None],
+) -> Callable[[Callable[[Any, Piece], DeltaMessage | None]], Callable[Concatenate[Any, _P], DeltaMessage | None]]:
+    """Return a decorator for methods that take a `Piece`: they get the parameters of ``interface``, which has them."""
+
+    def decorate(
+        method: Callable[[Any, Piece], DeltaMessage | None],
+    ) -> Callable[Concatenate[Any, _P], DeltaMessage | None]:
+        def extract(self: Any, /, *args: _P.args, **kwargs: _P.kwargs) -> DeltaMessage | None:
+            return method(self, Piece(*args, **kwargs))  # type: ignore[arg-type]
+
+        update_wrapper(extract, method)
+        extract.__wrapped__ = interface  # type: ignore[attr-defined]
+        return extract
+
+    return decorate
+
+
+of_reasoning = _from_piece(_Reasons.extract_reasoning_streaming)
+of_calls = _from_piece(_Calls.extract_tool_calls_streaming)
 
 
 class ReasoningParser(_Reasons):
@@ -367,20 +405,11 @@ class Parser(_Reasons, _Calls):
         return found
 
     @abstractmethod
-    def extract_reasoning_streaming(
-        self,
-        previous_text: str,
-        current_text: str,
-        delta_text: str,
-        previous_token_ids: Sequence[int],
-        current_token_ids: Sequence[int],
-        delta_token_ids: Sequence[int],
-    ) -> DeltaMessage | None:
+    @of_reasoning
+    def extract_reasoning_streaming(self, piece: Piece) -> DeltaMessage | None:
         if self._halves is None:
-            return DeltaMessage(content=delta_text)
-        found: DeltaMessage | None = self._halves.extract_reasoning_streaming(
-            previous_text, current_text, delta_text, previous_token_ids, current_token_ids, delta_token_ids
-        )
+            return DeltaMessage(content=piece.delta_text)
+        found: DeltaMessage | None = self._halves.extract_reasoning_streaming(*piece[:-1])
         return found
 
     @abstractmethod
@@ -391,21 +420,11 @@ class Parser(_Reasons, _Calls):
         return found
 
     @abstractmethod
-    def extract_tool_calls_streaming(
-        self,
-        previous_text: str,
-        current_text: str,
-        delta_text: str,
-        previous_token_ids: Sequence[int],
-        current_token_ids: Sequence[int],
-        delta_token_ids: Sequence[int],
-        request: Any,
-    ) -> DeltaMessage | None:
+    @of_calls
+    def extract_tool_calls_streaming(self, piece: Piece) -> DeltaMessage | None:
         if self._halves is None or self._tool_parser is None:
-            return DeltaMessage(content=delta_text) if delta_text else None
-        found: DeltaMessage | None = self._halves.extract_tool_calls_streaming(
-            previous_text, current_text, delta_text, previous_token_ids, current_token_ids, delta_token_ids, request
-        )
+            return DeltaMessage(content=piece.delta_text) if piece.delta_text else None
+        found: DeltaMessage | None = self._halves.extract_tool_calls_streaming(*piece)
         return found
 
     def adjust_initial_state_from_prompt(self, prompt_token_ids: Sequence[int]) -> None:

@@ -6,25 +6,26 @@ have been registered with the managers. What such a parser does not report (span
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
 from ..backends.format import FormatBackend
-from ..backends.interface import BackendFactory, OutputContext
+from ..backends.interface import BackendFactory, OutputContext, ParserBackend
 from ..backends.requests import adjusted
 from ..backends.stream import StreamBackend
 from ..deltas import finish_reason_of
 from ..format import Format
-from ..formats import half, named
+from ..formats import Kind, half, named
 from ..jsontext.scanner import BROKEN, ENDED, JsonScanner
 from ..machine.ids import IdFactory
 from ..messages import ChatCompletionRequest, DeltaMessage, FunctionCall, Item, ParsedOutput, ToolCall
 from ..policy import Policy
 from .delegating import DelegatingParser
+from .format_parsers import reasoning_class, tool_class
 from .managers import ParserManager, ReasoningParserManager, ToolParserManager
 
-__all__ = ["DeltaParser", "HalvesBackend", "ParserStream", "RegisteredBackend", "find_registered"]
+__all__ = ["DeltaParser", "HalvesBackend", "ParserStream", "RegisteredBackend", "find_registered", "half_of"]
 
 
 class DeltaParser(Protocol):
@@ -123,14 +124,17 @@ class RegisteredBackend(FormatBackend):
 
     @property
     def reasoning_parser(self) -> Any:
+        """A new reasoning parser; ``None`` without one."""
         return getattr(self._parser(), "reasoning_parser", None)
 
     @property
     def tool_parser(self) -> Any:
+        """A new tool parser; ``None`` without one."""
         return getattr(self._parser(), "tool_parser", None)
 
     def adjust_request(self, request: Any) -> Any:
-        return self._parser().adjust_request(super().adjust_request(request))
+        """Return a copy of the request as the parser wants it, which keeps special tokens in the text."""
+        return self._parser().adjust_request(adjusted(request, skip_special_tokens=False))
 
     def _opened(self, context: OutputContext) -> tuple[Any, Any]:
         """Return (a parser for one output, its request)."""
@@ -186,14 +190,12 @@ class HalvesBackend(RegisteredBackend):
     Args:
         format: the Format that grammars and rendering use.
         tokenizer, policy: as for `OutputParser`.
-        reasoning_parser, tool_parser: parsers with vLLM's interface, or ``None``.
+        halves: parsers with vLLM's interface, or ``None``.
     """
 
-    def __init__(
-        self, format: Format, tokenizer: Any, *, policy: Policy, reasoning_parser: Any, tool_parser: Any
-    ) -> None:
+    def __init__(self, format: Format, tokenizer: Any, *, policy: Policy, halves: Mapping[Kind, Any]) -> None:
         super().__init__(DelegatingParser, format, tokenizer, policy=policy, special_text="kept", make_id=None)
-        self._halves = (reasoning_parser, tool_parser)
+        self._halves = (halves["reasoning"], halves["tool"])
 
     def _parser(self) -> Any:
         parser = super()._parser()
@@ -249,6 +251,22 @@ def find_registered(reasoning: str | None, tools: str | None) -> BackendFactory 
     else:
         fmt = named("passthrough")
     return partial(RegisteredBackend, parser_class, fmt)
+
+
+def half_of(backend: ParserBackend, kind: Kind, name: str | None) -> Any:
+    """Return a new half of a parser, with vLLM's interface; ``None`` without such a part.
+
+    Args:
+        backend: what parses its outputs.
+        kind: which half.
+        name: the Format of this half, if the parser was made of two names.
+    """
+    if isinstance(backend, RegisteredBackend) or not isinstance(backend, FormatBackend):
+        return getattr(backend, f"{kind}_parser", None)
+    if not (backend.has_reasoning if kind == "reasoning" else backend.has_tools):
+        return None
+    fmt = backend.format if name is None else half(kind, name, files=True)
+    return (reasoning_class if kind == "reasoning" else tool_class)(fmt)(backend.tokenizer)
 
 
 def _request(context: OutputContext) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall
 from ._pipeline import remainder, run_whole
 from ._requests import extracted_of
-from .abstract import Parser
+from .abstract import Parser, Piece, of_calls, of_reasoning
 
 __all__ = ["DelegatingParser", "_WrappedParser"]
 
@@ -98,25 +98,13 @@ class DelegatingParser(Parser):
         )
         return found
 
-    def extract_reasoning_streaming(
-        self,
-        previous_text: str,
-        current_text: str,
-        delta_text: str,
-        previous_token_ids: Sequence[int],
-        current_token_ids: Sequence[int],
-        delta_token_ids: Sequence[int],
-    ) -> DeltaMessage | None:
+    @of_reasoning
+    def extract_reasoning_streaming(self, piece: Piece) -> DeltaMessage | None:
         found: DeltaMessage | None = self._ask(
             "reasoning",
             "extract_reasoning_streaming",
-            previous_text,
-            current_text,
-            delta_text,
-            previous_token_ids,
-            current_token_ids,
-            delta_token_ids,
-            default=DeltaMessage(content=delta_text),
+            *piece[:-1],
+            default=DeltaMessage(content=piece.delta_text),
             old="extract_reasoning_content_streaming",
         )
         return found
@@ -173,29 +161,15 @@ class DelegatingParser(Parser):
         )
         return found
 
-    def extract_tool_calls_streaming(
-        self,
-        previous_text: str,
-        current_text: str,
-        delta_text: str,
-        previous_token_ids: Sequence[int],
-        current_token_ids: Sequence[int],
-        delta_token_ids: Sequence[int],
-        request: Any,
-    ) -> DeltaMessage | None:
+    @of_calls
+    def extract_tool_calls_streaming(self, piece: Piece) -> DeltaMessage | None:
         if self._tool_parser is None:
             return None
         found: DeltaMessage | None = self._ask(
             "tool",
             "extract_tool_calls_streaming",
-            previous_text,
-            current_text,
-            delta_text,
-            previous_token_ids,
-            current_token_ids,
-            delta_token_ids,
-            request,
-            default=DeltaMessage(content=delta_text),
+            *piece,
+            default=DeltaMessage(content=piece.delta_text),
         )
         return found
 

@@ -32,7 +32,7 @@ from ..tokens.decoding import Vocabulary, vocabulary_of
 from ._marks import Marks
 from ._pipeline import with_id
 from ._requests import hides_cuts
-from .abstract import Parser, ReasoningParser, ToolParser
+from .abstract import Parser, Piece, ReasoningParser, ToolParser, of_calls, of_reasoning
 from .delegating import DelegatingParser
 
 __all__ = [
@@ -59,23 +59,17 @@ class _HalfStream:
         self.stream: Stream | None = None
         self._taken = 0
 
-    def feed(
-        self,
-        make: Callable[[], Stream],
-        previous: tuple[str, Sequence[int]] | None,
-        text: str,
-        token_ids: Sequence[int],
-    ) -> DeltaMessage | None:
-        """Return the next delta. ``previous``: the text and the ids that came before; ``None``: it is known."""
+    def feed(self, make: Callable[[], Stream], piece: Piece, continues: bool) -> DeltaMessage | None:
+        """Return the next delta. ``continues``: the text before the piece is known."""
         stream = self.stream
-        if stream is None or (previous is not None and not self._follows(*previous)):
+        if stream is None or not (continues or self._follows(piece.previous_text, piece.previous_token_ids)):
             stream = self.stream = make()
             self._taken = 0
-            if previous is not None and (previous[0] or len(previous[1])):
-                stream.feed(*previous)
-                self._taken = len(previous[0])
-        self._taken += len(text)
-        return merge_deltas(stream.feed(text, token_ids))
+            if not continues and (piece.previous_text or len(piece.previous_token_ids)):
+                stream.feed(piece.previous_text, piece.previous_token_ids)
+                self._taken = len(piece.previous_text)
+        self._taken += len(piece.delta_text)
+        return merge_deltas(stream.feed(piece.delta_text, piece.delta_token_ids))
 
     def _follows(self, text: str, token_ids: Sequence[int]) -> bool:
         return len(text) == self._taken and (self._taken > 0 or len(token_ids) > 0)
@@ -151,17 +145,9 @@ class FormatReasoningParser(ReasoningParser):
             return found.reasoning, _with_calls(channels, model_output, stream.marked) or None
         return found.reasoning, found.content
 
-    def extract_reasoning_streaming(
-        self,
-        previous_text: str,
-        current_text: str,
-        delta_text: str,
-        previous_token_ids: Sequence[int],
-        current_token_ids: Sequence[int],
-        delta_token_ids: Sequence[int],
-    ) -> DeltaMessage | None:
-        previous = None if self.engine_based_streaming else (previous_text, previous_token_ids)
-        delta = self._output.feed(self._new_stream, previous, delta_text, delta_token_ids)
+    @of_reasoning
+    def extract_reasoning_streaming(self, piece: Piece) -> DeltaMessage | None:
+        delta = self._output.feed(self._new_stream, piece, self.engine_based_streaming)
         stream = self._output.stream
         reasons = stream is not None and stream.in_reasoning
         content = delta is not None and bool(delta.content or delta.tool_calls)
@@ -241,18 +227,9 @@ class FormatToolParser(ToolParser):
             tools_called=found.tools_called, tool_calls=found.tool_calls, content=found.content
         )
 
-    def extract_tool_calls_streaming(
-        self,
-        previous_text: str,
-        current_text: str,
-        delta_text: str,
-        previous_token_ids: Sequence[int],
-        current_token_ids: Sequence[int],
-        delta_token_ids: Sequence[int],
-        request: Any,
-    ) -> DeltaMessage | None:
-        previous = None if self.engine_based_streaming else (previous_text, previous_token_ids)
-        return self._output.feed(partial(self._new_stream, request), previous, delta_text, delta_token_ids)
+    @of_calls
+    def extract_tool_calls_streaming(self, piece: Piece) -> DeltaMessage | None:
+        return self._output.feed(partial(self._new_stream, piece.request), piece, self.engine_based_streaming)
 
     def _new_stream(self, request: Any) -> Stream:
         return self._backend.stream(_context(_policy_of(request), tools=self.tools, request=request))

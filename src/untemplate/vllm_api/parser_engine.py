@@ -24,6 +24,7 @@ from ._marks import Marks
 from ._pipeline import StreamState, with_id
 from ._requests import hides_cuts, make_parser_request
 from ._slots import ToolCallSlot, make_tool_call_id
+from .abstract import Piece, of_calls, of_reasoning
 from .config import ParserEngineConfig, ParserState
 from .streaming_engine import StreamingParserEngine
 
@@ -187,35 +188,20 @@ class ParserEngine(EngineDeltas):
     def finish_streaming(self) -> DeltaMessage | None:
         return self._to_delta(self._engine.finish(), True)
 
-    def extract_reasoning_streaming(
-        self,
-        previous_text: str,
-        current_text: str,
-        delta_text: str,
-        previous_token_ids: Sequence[int],
-        current_token_ids: Sequence[int],
-        delta_token_ids: Sequence[int],
-    ) -> DeltaMessage | None:
+    @of_reasoning
+    def extract_reasoning_streaming(self, piece: Piece) -> DeltaMessage | None:
         """Return reasoning and content of the next part; calls stay in the content as written.
 
         Earlier text is known and need not be given.
         """
         self.initialize_streaming()
         with _Skipping(self._engine):
-            return self._to_delta(self._feed(delta_text, delta_token_ids), False)
+            return self._to_delta(self._feed(piece.delta_text, piece.delta_token_ids), False)
 
-    def extract_tool_calls_streaming(
-        self,
-        previous_text: str,
-        current_text: str,
-        delta_text: str,
-        previous_token_ids: Sequence[int],
-        current_token_ids: Sequence[int],
-        delta_token_ids: Sequence[int],
-        request: Any,
-    ) -> DeltaMessage | None:
+    @of_calls
+    def extract_tool_calls_streaming(self, piece: Piece) -> DeltaMessage | None:
         """Return everything in the next part. Earlier text is known and need not be given."""
-        return self.parse_delta(delta_text, delta_token_ids, request, finished=False)
+        return self.parse_delta(piece.delta_text, piece.delta_token_ids, piece.request, finished=False)
 
     def get_streaming_fallback_content(self, text: str, request: Any) -> str | None:
         return None

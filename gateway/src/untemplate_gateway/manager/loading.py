@@ -327,7 +327,7 @@ def _parser(
             policy=settings.output_policy(),
             special_text=engine.takes.special_text,
         )
-    from untemplate.vllm_api.vllm_parsers import VllmOutputParser
+    from untemplate.integrations.vllm_parsers import VllmOutputParser
 
     reasoning = settings.reasoning_parser or known_to_vllm("reasoning", found.reasoning_parser)
     tools = settings.tool_parser or known_to_vllm("tool", found.tool_call_parser)

@@ -16,17 +16,22 @@ Source: huggingface/transformers docs/source/en/chat_response_parsing.md (2026-1
 
 from __future__ import annotations
 
-from .. import Content, Format, FormatError, Marker, Reasoning, Tools, Turn
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..parts import Content, FormatError, FormatFields, Marker, Reasoning, Tools, Turn
 from .calls import tools_of
 from .channels import channels_end, channels_of
 from .checks import REASONING_KEYS, Json, check_template, is_implicit
 from .markers import check_plain, close_of, content_of, reasoning_of, start_of
 
+_F = TypeVar("_F", bound=FormatFields)
+
 __all__ = ["from_response_template"]
 
 
-def from_response_template(template: Json, *, name: str) -> Format:
-    """Return ``template`` as a Format with this name.
+def from_response_template(template: Json, *, name: str, make: Callable[..., _F]) -> _F:
+    """Return ``template`` as a Format (that ``make`` makes) with this name.
 
     Raises:
         FormatError: a wrong type, an unknown key, or a part that a Format cannot express. ``path`` names the first such
@@ -39,7 +44,7 @@ def from_response_template(template: Json, *, name: str) -> Format:
     channels = channels_of(fields, reasoning_key, start)
     try:
         if channels is not None:
-            return Format(name=name, channels=channels, turn=Turn(start=start, end=channels_end(fields, channels)))
+            return make(name=name, channels=channels, turn=Turn(start=start, end=channels_end(fields, channels)))
         reasoning: Reasoning | None = None
         content: Content | None = None
         tools: tuple[Tools, ...] = ()
@@ -55,7 +60,7 @@ def from_response_template(template: Json, *, name: str) -> Format:
                 end = close_of(field, path)
             else:
                 content = content_of(field, path)
-        return Format(name=name, turn=Turn(start=start, end=end), reasoning=reasoning, content=content, tools=tools)
+        return make(name=name, turn=Turn(start=start, end=end), reasoning=reasoning, content=content, tools=tools)
     except FormatError as error:
         # Any other path is one of the Format: the translated parts do not work together.
         part = error.path.partition(".")[0]

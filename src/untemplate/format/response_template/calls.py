@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .. import (
+from ..parts import (
     Arguments,
     FormatError,
     JsonArguments,

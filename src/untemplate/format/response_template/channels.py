@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .. import Channels, FormatError, Marker
+from ..parts import Channels, FormatError, Marker
 from .calls import TOKEN, call_places, groups_of
 from .checks import NO_COUNTERPART, Json, is_implicit
 from .markers import check_plain, close_of, needed_close_of, one_marker, spellings

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from .. import FormatError
+from ..parts import FormatError
 from ..serialization import shown
 
 __all__ = ["NO_COUNTERPART", "REASONING_KEYS", "Json", "check_template", "is_implicit", "placeholder"]

@@ -20,9 +20,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from .. import (
-    Format,
+from ..parts import (
     FormatError,
+    FormatFields,
     JsonArguments,
     JsonBody,
     LiteralArguments,
@@ -52,7 +52,7 @@ class Exported:
     left_out: list[str] = field(default_factory=list)
 
 
-def export(fmt: Format, reader: str = "transformers") -> Exported:
+def export(fmt: FormatFields, reader: str = "transformers") -> Exported:
     """Return ``fmt`` as a response template.
 
     Raises:
@@ -86,7 +86,7 @@ def _for_engine(fields: Json) -> Json:
     return {key: {name: value for name, value in field.items() if name != "join"} for key, field in named.items()}
 
 
-def _no_reasoning(fmt: Format) -> str:
+def _no_reasoning(fmt: FormatFields) -> str:
     """Return a pattern for what a prompt holds where reasoning is switched off: an empty block, or its close alone."""
     reasoning = fmt.reasoning
     return "" if reasoning is None else f"(?:{maybe(reasoning.open)}{any_of(reasoning.close)}{SPACE})?"
@@ -95,7 +95,7 @@ def _no_reasoning(fmt: Format) -> str:
 class _End:
     """Patterns for the end of the output: white space and end-of-turn markers, of which ``marked`` needs one."""
 
-    def __init__(self, fmt: Format) -> None:
+    def __init__(self, fmt: FormatFields) -> None:
         markers = "" if fmt.turn.end is None else f"(?:{any_of(fmt.turn.end)}{SPACE})"
         self.marked = rf"{SPACE}{markers}+\Z" if markers else r"\Z"
         self.optional = rf"(?:{SPACE}{markers}*\Z)?" if markers else rf"(?:{SPACE}\Z)?"
@@ -104,7 +104,7 @@ class _End:
 # -- Reasoning and content ----------------------------------------------------------------------------------------
 
 
-def _text_fields(fmt: Format, end: _End, left_out: list[str]) -> Json:
+def _text_fields(fmt: FormatFields, end: _End, left_out: list[str]) -> Json:
     fields: Json = {}
     if fmt.reasoning is not None:
         fields["reasoning_content"] = _reasoning(fmt, fmt.reasoning, end)
@@ -122,7 +122,7 @@ def _text_fields(fmt: Format, end: _End, left_out: list[str]) -> Json:
     return fields
 
 
-def _reasoning(fmt: Format, reasoning: Reasoning, end: _End) -> Json:
+def _reasoning(fmt: FormatFields, reasoning: Reasoning, end: _End) -> Json:
     content = fmt.content
     content_open = content.open if content is not None and content.written == "with_reasoning" else None
     return {
@@ -135,7 +135,7 @@ def _reasoning(fmt: Format, reasoning: Reasoning, end: _End) -> Json:
 # -- Calls --------------------------------------------------------------------------------------------------------
 
 
-def _calls(fmt: Format, end: _End, left_out: list[str]) -> Json:
+def _calls(fmt: FormatFields, end: _End, left_out: list[str]) -> Json:
     tools = fmt.tools[0]
     left_out += [f"tools[{i}]: a template has one way to write calls" for i in range(1, len(fmt.tools))]
     if tools.bare:
@@ -166,7 +166,7 @@ def _json_calls(tools: Tools, body: JsonBody, end: _End, left_out: list[str]) ->
     return {**_edges(tools, "", None, end), "content": "json", **repeated, "transform": call}
 
 
-def _named_calls(fmt: Format, tools: Tools, body: NamedBody, end: _End, left_out: list[str]) -> Json:
+def _named_calls(fmt: FormatFields, tools: Tools, body: NamedBody, end: _End, left_out: list[str]) -> Json:
     path = "tools[0].body"
     for part in (body, body.arguments):
         if "xml" in (getattr(part, "escape", ""), getattr(part, "key_escape", "")):
@@ -183,7 +183,7 @@ def _named_calls(fmt: Format, tools: Tools, body: NamedBody, end: _End, left_out
     return {**edges, **arguments, "repeats": True, "transform": call}
 
 
-def _name(fmt: Format, body: NamedBody, left_out: list[str]) -> tuple[str, bool]:
+def _name(fmt: FormatFields, body: NamedBody, left_out: list[str]) -> tuple[str, bool]:
     """Return a pattern for the name and what is written around it, and True if it captures the id of the call."""
     if body.id_open is not None:
         left_out.append(_NO_ID.format("tools[0].body.id_open"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .. import Channels, Marker
+from ..parts import Channels, Marker
 from .checks import Json
 from .marker_patterns import NAME, SPACE, any_of, spaced
 

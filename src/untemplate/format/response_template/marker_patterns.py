@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from .. import Marker
+from ..parts import Marker
 
 __all__ = ["NAME", "SPACE", "any_of", "maybe", "spaced", "then_maybe", "visible"]
 

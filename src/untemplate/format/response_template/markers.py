@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import Content, FormatError, Marker, Reasoning
+from ..parts import Content, FormatError, Marker, Reasoning
 from .checks import NO_COUNTERPART, Json, is_implicit
 from .patterns import Anchor, FlatPart, read, written
 

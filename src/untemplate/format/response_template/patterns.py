@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from .. import FormatError
+from ..parts import FormatError
 from .checks import NO_COUNTERPART
 
 __all__ = ["Anchor", "FlatPart", "Space", "Untranslatable", "Variable", "chunks", "only_text", "read", "written"]
