@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from untemplate.messages import ParsedOutput, Span
-from untemplate.testing import LawBroken
+from untemplate.testing import LawBroken, check
 from untemplate.testing._ledger import ledger
 from untemplate.testing._subject import Subject
 
@@ -227,3 +227,9 @@ def test_text_after_the_type_of_a_tagged_value_is_dropped() -> None:
     result = case.whole.result
     assert [(d.code, d.text) for d in result.diagnostics] == [("broken_key", '" type="string2')]
     assert [c.status for c in result.tool_calls] == ["recovered"]
+
+
+@pytest.mark.parametrize("ends", ["", "<|end|>", "<|end|> <|end|>"])
+def test_a_header_without_its_opener_is_markup(ends: str) -> None:
+    found = check("solar_open", f"{ends}assistant<|think|>Some text.<|end|>", roundtrip=False)
+    assert found.reasoning == "Some text."

@@ -90,13 +90,16 @@ def _header(fmt: Format, channels: Channels) -> str:
     bodies = _either(channels.body, channels.reasoning_body, channels.call_body)
     parts = _either(channels.channel, channels.recipient, channels.constraint)
     heads = "|".join(filter(None, (_either(channels.open), parts)))
-    stops = _either(channels.open, channels.close, channels.call_close, fmt.turn.end)
+    ends = _either(channels.close, channels.call_close, fmt.turn.end)
+    stops = "|".join(filter(None, (_either(channels.open), ends)))
     markers_of = (channels.body, channels.channel, channels.recipient, channels.constraint)
     follows = "|".join(re.escape(s.strip()) for marker in markers_of if marker is not None for s in marker.spellings)
     character = "[^<>]" if channels.recipient is None else rf"(?:[^\n]|\n(?=\s*(?:{follows})))"
     text = f"(?:(?!{heads}|{bodies}|{stops}){character}){{0,512}}"
     inside = "|".join(filter(None, (parts, bodies)))
-    return rf"(?:\A{text}(?={inside}))?(?:(?:{heads}){text})*(?:{bodies}|\Z)"
+    # The opener of a header may be missing.
+    start = rf"\A(?:(?:{ends})\s*)*" if ends else r"\A"
+    return rf"(?:{start}{text}(?={inside}))?(?:(?:{heads}){text})*(?:{bodies}|\Z)"
 
 
 def _either(*alternatives: Marker | None) -> str:
