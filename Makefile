@@ -108,7 +108,8 @@ test-inspector: $(STAMP) ## the inspector in a real browser (opt-in; its own .ve
 	@test -x .venv-inspector/bin/python || $(BIN)/python -m venv .venv-inspector
 	@.venv-inspector/bin/pip install -qq --requirement tests/inspector/requirements.txt pytest hypothesis httpx jinja2 \
 	    msgspec jsonschema-rs starlette uvicorn httptools prometheus-client
-	@PYTHONPATH=src .venv-inspector/bin/python -m pytest -o addopts= -o filterwarnings=default -q -rP tests/inspector/test_browser.py
+	@PYTHONPATH=src .venv-inspector/bin/python -m pytest -o addopts= -o filterwarnings=default -q -rP tests/inspector/test_browser.py \
+	    tests/inspector/test_static.py
 
 test-smollm: $(STAMP) ## SmolLM2 under llama.cpp through all APIs, with generic tools (opt-in; 98 MB)
 	@test -x .venv-smollm/bin/python || $(BIN)/python -m venv .venv-smollm
@@ -157,10 +158,11 @@ docs: $(STAMP) ## write the pages and pictures that are made from the code
 words: ## words of each page: written by people, and made by programs
 	@python3 docs/words.py
 
-site: $(STAMP) ## build the documentation as a site in build/site, strictly (opt-in; its own .venv-site)
+site: $(STAMP) ## build the documentation and the inspector as a site in build/site, strictly (opt-in; npm; its own .venv-site)
 	@test -x .venv-site/bin/python || $(BIN)/python -m venv .venv-site
 	@.venv-site/bin/pip install -qq --requirement docs/requirements.txt
 	@NO_MKDOCS_2_WARNING=1 .venv-site/bin/mkdocs build  # --quiet would hide warnings from strict mode
+	@$(BIN)/python site/build.py build/site/inspector
 
 demo-model: $(STAMP) ## train the demonstration model anew (hours: DEMO_MINUTES; its own .venv-demo, with torch)
 	@test -x .venv-demo/bin/python || $(BIN)/python -m venv .venv-demo

@@ -1,12 +1,17 @@
-"""Hooks of mkdocs: pages of the root are on the site, and links to other files lead to the repository."""
+"""Hooks of mkdocs: pages of the root are on the site, links to other files lead to the repository, and pages link to
+cases in the inspector."""
 
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any, Final
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 from mkdocs.structure.files import File, Files
+from site_cases import examples, with_cases
 
 ROOT: Final = Path(__file__).parents[1]
 ROOT_PAGES: Final = {f"{name}.md": f"{name.lower()}.md" for name in ("CONTRIBUTING", "CHANGELOG", "SECURITY")}
@@ -22,8 +27,9 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, config: Any, **_: Any) -> str:
-    """Return the text of a page whose links to ``../FILE`` lead to that page, or to the repository."""
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
+    """Return the text of a page whose links to ``../FILE`` lead to that page, or to the repository, with links to
+    cases."""
 
     def target(found: re.Match[str]) -> str:
         file, anchor, place = found[1].partition("#")
@@ -31,4 +37,5 @@ def on_page_markdown(markdown: str, config: Any, **_: Any) -> str:
             return f"]({ROOT_PAGES[file]}{anchor}{place})"
         return f"]({config.repo_url}/blob/main/{found[1]})"
 
-    return re.sub(r"\]\(\.\./([^)\s]+)\)", target, markdown)
+    text = re.sub(r"\]\(\.\./([^)\s]+)\)", target, markdown)
+    return with_cases(page.file.src_uri, text, examples())

@@ -517,6 +517,21 @@ def test_the_site_has_every_page_once():
     assert sorted(listed) == sorted([*root, *(path.name for path in (ROOT / "docs").glob("*.md"))])
 
 
+def test_the_site_links_to_cases_of_the_inspector() -> None:
+    cases = load(ROOT / "docs/site_cases.py", "site_cases")
+    known = cases.examples()
+    for name, kind, least in (
+        ("diagnostics", "diagnostic", 34),
+        ("failure-modes", "failure", 16),
+        ("formats", "format", 70),
+    ):
+        linked = cases.with_cases(f"{name}.md", page(f"docs/{name}.md"), known)
+        found = set(re.findall(rf'href="\.\./inspector/#example={kind}/([^"]+)"', linked))
+        assert len(found) >= least, name
+        assert {f"{kind}/{one}" for one in found} <= known
+    assert '<a href="../inspector/">' in cases.with_cases("inspect.md", page("docs/inspect.md"), known)
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_every_picture_is_a_picture_with_a_description(path: Path):
     for text, target in re.findall(r"!\[([^\]]*)\]\(([^)\s]+)\)", path.read_text("utf-8")):

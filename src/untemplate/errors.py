@@ -96,6 +96,7 @@ class UnknownFormatError(UntemplateError, ValueError):
         kind: the kind of entry that was asked for; ``None``: either.
         valid: the valid names.
         suggestions: the valid names that are nearest to it.
+        short: the message without the list of all names, for a terminal.
         reason: why the catalogue has no such format, if that is known.
 
     Args:
@@ -117,10 +118,13 @@ class UnknownFormatError(UntemplateError, ValueError):
         self.suggestions = close_names(name, self.valid)
         self.reason = reason
         what = f"{kind} format" if kind else "format"
+        self.short = f"no {what} {name!r}: {reason}"
         if reason is not None:
-            super().__init__(f"no {what} {name!r}: {reason}")
+            super().__init__(self.short)
             return
         hint = did_you_mean(self.suggestions) or ";"
+        listed = f"`untemplate formats --kind {kind}`" if kind else "`untemplate formats`"
+        self.short = f"unknown {what} {name!r}{hint} {listed} lists all names"
         forms = f" give {forms};" if forms else ""
         super().__init__(f"unknown {what} {name!r}{hint}{forms} valid names: {', '.join(self.valid)}")
 

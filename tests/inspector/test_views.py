@@ -11,14 +11,17 @@ from typing import Any
 
 import pytest
 
+from tests.inspector import examples
 from tests.inspector.outputs import CASES, HERMES, HOSTILE, events, length_at, units
 from untemplate import OutputParser, Policy
 from untemplate.inspector import MAX_TEXT, Case, Inspector, InspectorError
 from untemplate.inspector import splits as splits_module
+from untemplate.inspector.advice import ADVICE
 from untemplate.inspector.cases import open_stream, parser_for_tokens, pieces
 from untemplate.inspector.compare import KNOWN
 from untemplate.inspector.server import LocalModels
 from untemplate.inspector.view import view
+from untemplate.machine.diagnostics import DIAGNOSTICS
 from untemplate.messages import DeltaMessage
 
 ROOT = Path(__file__).parents[2]
@@ -531,3 +534,25 @@ def test_the_choices(inspector: Inspector):
 
 def test_hostile_text_is_in_the_view_as_it_is(inspector: Inspector):
     assert inspector.answer("parse", {"text": HOSTILE, "format": "hermes+qwen3"})["text"] == HOSTILE
+
+
+def test_each_diagnostic_has_advice():
+    assert set(ADVICE) == set(DIAGNOSTICS)
+
+
+def test_the_examples_are_up_to_date():
+    """`python -m tests.inspector.examples` writes them."""
+    assert examples.FILE.read_text("utf-8") == examples.text()
+
+
+@pytest.mark.parametrize("example", [*examples.examples()])
+def test_an_example(inspector: Inspector, example: str):
+    case = examples.examples()[example]["case"]
+    found = inspector.answer("parse", case)
+    assert found["text"] == case["text"]
+    kind, _, name = example.partition("/")
+    codes = [one["code"] for one in found["diagnostics"]]
+    if kind == "diagnostic":
+        assert name in codes
+    elif kind == "format":
+        assert codes == []

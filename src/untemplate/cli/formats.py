@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
         if kind is None and "/" in name:
             problem = f"{name}: no entry of the catalogue matches; `untemplate explain {name}` reads its chat template"
             raise UsageError(problem) from None
-        raise UsageError(str(error)) from None
+        raise UsageError(error.short) from None
     except ValueError as error:  # a file that cannot be read, two formats that cannot be combined
         raise UsageError(str(error)) from None
 

@@ -15,7 +15,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ..inspector.server import make_server
 
     try:
-        server = make_server(arguments.port)
+        server = make_server(arguments.port, arguments.site)
     except (OSError, OverflowError) as error:
         raise UsageError(f"--port {arguments.port}: {reason(error)}; --port 0 chooses a free one") from None
     with server:

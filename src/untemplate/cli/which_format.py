@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def parser_of(arguments: argparse.Namespace, policy: Policy) -> OutputParser:
     """Return the parser for the options that name a Format, a template or a model."""
+    from ..errors import UnknownFormatError
     from ..format import FormatError
     from ..output_parser import OutputParser
 
@@ -57,6 +58,8 @@ def parser_of(arguments: argparse.Namespace, policy: Policy) -> OutputParser:
         return _selected(arguments, policy)
     except FormatError as error:
         raise UsageError(f"{'--format' if enforced is None else '--enforce-parser'} {error}") from None
+    except UnknownFormatError as error:
+        raise UsageError(error.short) from None
     except ValueError as error:  # an unknown name, two formats that cannot be combined, an invalid environment variable
         raise UsageError(str(error)) from None
 

@@ -62,10 +62,12 @@ class Inspector:
 
     Args:
         models: the models that pages may name.
+        site: address of a site with the inspector, for links to cases; empty: none.
     """
 
-    def __init__(self, models: Models) -> None:
+    def __init__(self, models: Models, site: str = "") -> None:
         self._models = models
+        self._site = site
         self._routes: dict[str, Callable[[Any], Any]] = {
             "choices": self._choices,
             "parse": self._parse,
@@ -107,7 +109,7 @@ class Inspector:
 
     def _choices(self, body: Any) -> dict[str, Any]:
         formats = sorted({entry.name for entry in entries()})
-        return {"formats": formats, "models": self._models.names(), "most": MAX_TEXT}
+        return {"formats": formats, "models": self._models.names(), "most": MAX_TEXT, "site": self._site}
 
     def _parse(self, body: Any) -> dict[str, Any]:
         case = _case(body)

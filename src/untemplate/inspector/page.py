@@ -16,6 +16,7 @@ FILES: Final = {
     "": ("index.html", b"text/html; charset=utf-8"),
     "style.css": ("style.css", b"text/css; charset=utf-8"),
     "icon.svg": ("icon.svg", b"image/svg+xml"),
+    "examples.json": ("examples.json", b"application/json"),
     **{name: (name, b"text/javascript; charset=utf-8") for name in _SCRIPTS},
 }
 """Last part of the path → file and media type."""

@@ -33,16 +33,17 @@ class LocalModels:
         return OutputParser.from_format(selection.format), selection.template
 
 
-def make_server(port: int) -> ThreadingHTTPServer:
+def make_server(port: int, site: str = "") -> ThreadingHTTPServer:
     """Return a server on a loopback address.
 
     Args:
         port: 0 for any free one.
+        site: address of a site with the inspector, for links to cases.
 
     Raises:
         OSError: the port is in use.
     """
-    inspector = Inspector(LocalModels())
+    inspector = Inspector(LocalModels(), site)
 
     class Handler(_Handler):
         answers = inspector

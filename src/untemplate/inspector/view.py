@@ -16,6 +16,7 @@ from ..formats.registry import chosen_name
 from ..messages import DeltaMessage
 from ..output_parser import OutputParser
 from ..stream import Stream
+from .advice import ADVICE
 from .cases import Case, open_stream, parser_for_tokens, pieces
 from .splits import every_split
 from .units import Units, units
@@ -61,6 +62,7 @@ def view(parser: OutputParser, case: Case) -> dict[str, Any]:
         "diagnostics": [
             {
                 **d.model_dump(),
+                "advice": ADVICE[d.code],
                 "start": places.of(d.start),
                 "end": places.of(d.end),
                 **_line_and_column(case.text, d.start),

@@ -74,7 +74,9 @@ untemplate.Output = class {
     const items = this.view.diagnostics.map(found => {
       const go = make('button', { type: 'button', onclick: () => this.go(found.start) }, `line ${found.line}, column ${found.column}`)
       const text = make('code', {}, untemplate.visible(found.text))
-      return make('li', {}, make('strong', {}, found.code), ` at `, go, `: ${found.message} `, text)
+      const name = make('strong', {}, found.code)
+      const code = untemplate.browser ? make('a', { href: `../diagnostics/#${found.code}` }, name) : name
+      return make('li', {}, code, ' at ', go, `: ${found.message} `, text, make('div', { class: 'advice' }, found.advice || ''))
     })
     byId('diagnostics').replaceChildren(items.length ? make('ul', {}, ...items) : make('p', {}, 'None: the output follows the format.'))
   }

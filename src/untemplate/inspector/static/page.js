@@ -6,6 +6,9 @@ const LONG_FIELD = 20000
 
 const LONGEST_LINK = 1000000
 
+// Milliseconds without a change after which the output is parsed again, where Python runs in the browser.
+const PAUSE = 300
+
 untemplate.FIELDS = ['text', 'format', 'model', 'finish', 'tools', 'prompt', 'template', 'policy', 'tokens']
 
 untemplate.Page = class {
@@ -17,7 +20,8 @@ untemplate.Page = class {
     this.work = 0
     this.listenToTabs()
     const listen = (id, action) => byId(id).addEventListener('click', () => this.run(action))
-    byId('case').addEventListener('input', event => this.wrap(event.target))
+    byId('case').addEventListener('input', event => { this.wrap(event.target); this.parseSoon() })
+    byId('examples-box').addEventListener('toggle', () => byId('examples-box').open && this.run(() => this.showExamples()))
     byId('case').addEventListener('submit', event => { event.preventDefault(); this.run(() => this.parse()) })
     listen('link', () => this.copyLink())
     listen('every-split', async () => this.time.showSplits(await this.ask('splits', this.shownCase())))
@@ -41,6 +45,7 @@ untemplate.Page = class {
     if (data) {
       document.documentElement.classList.add('alone')
       byId('about').textContent = 'One output: what each part of it became and why.'
+      byId('examples-box').hidden = true
       const held = JSON.parse(data.textContent)
       this.splits = held.splits
       await this.present(held.case, held.view)
@@ -66,6 +71,7 @@ untemplate.Page = class {
   }
 
   async ask (route, body) {
+    if (untemplate.browser) return untemplate.browser.ask(route, body)
     const headers = { 'Content-Type': 'application/json' }
     const key = untemplate.byId('key').value
     if (key) headers.Authorization = `Bearer ${key}`
@@ -79,6 +85,7 @@ untemplate.Page = class {
   async choices () {
     const { byId, make } = untemplate
     const found = await this.ask('choices', {})
+    this.site = found.site || ''
     byId('formats').replaceChildren(...found.formats.map(name => make('option', { value: name })))
     byId('models').replaceChildren(...found.models.map(name => make('option', { value: name })))
     if (!found.served) return
@@ -149,10 +156,49 @@ untemplate.Page = class {
   }
 
   async parse () {
+    clearTimeout(this.timer)
     const asked = this.read()
     const view = await this.ask('parse', asked)
     await untemplate.pause()
     await this.present(asked, view)
+  }
+
+  // Parses what is in the form once nothing changes for a moment. A server is only asked if somebody wants it.
+  parseSoon () {
+    if (!untemplate.browser) return
+    clearTimeout(this.timer)
+    const { byId } = untemplate
+    this.timer = setTimeout(() => (byId('text').value || byId('tokens').value) && this.run(() => this.parse()), PAUSE)
+  }
+
+  // -- Examples
+
+  async examples () {
+    if (!this.known) {
+      const answer = await fetch('examples.json')
+      if (!answer.ok) throw new Error('The examples cannot be read.')
+      this.known = await answer.json()
+    }
+    return this.known
+  }
+
+  async showExamples () {
+    const { byId, make } = untemplate
+    const groups = new Map()
+    for (const [id, one] of Object.entries(await this.examples())) {
+      const button = make('button', { type: 'button', onclick: () => this.run(() => this.openExample(id)) }, one.title)
+      groups.set(one.group, [...(groups.get(one.group) || []), button])
+    }
+    byId('examples').replaceChildren(...[...groups].map(([group, buttons]) =>
+      make('div', {}, make('h2', {}, group), make('p', { class: 'buttons' }, ...buttons))))
+  }
+
+  async openExample (id) {
+    const found = (await this.examples())[id]
+    if (!found) throw new Error(`The link is broken: there is no example ${id}.`)
+    this.fill(found.case)
+    await this.parse()
+    untemplate.byId('status').scrollIntoView()
   }
 
   async present (asked, view) {
@@ -210,12 +256,15 @@ untemplate.Page = class {
   // -- Links and copies
 
   async open () {
-    const found = /^#case=([\w-]+)$/.exec(location.hash)
+    const example = /^#example=([\w./+-]+)$/.exec(location.hash)
+    if (example) return this.openExample(example[1])
+    const found = /^#(case|z)=([\w-]+)$/.exec(location.hash)
     if (!found) return
     let held
     try {
-      const bytes = Uint8Array.from(atob(found[1].replace(/-/g, '+').replace(/_/g, '/')), c => c.charCodeAt(0))
-      held = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+      const bytes = Uint8Array.from(atob(found[2].replace(/-/g, '+').replace(/_/g, '/')), c => c.charCodeAt(0))
+      const plain = found[1] === 'z' ? await through(bytes, new DecompressionStream('deflate-raw')) : bytes
+      held = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(plain))
       if (typeof held !== 'object' || held === null) throw new Error('no object')
     } catch {
       throw new Error('The link is broken: it holds no case.')
@@ -224,13 +273,19 @@ untemplate.Page = class {
     await this.parse()
   }
 
-  copyLink () {
-    const bytes = new TextEncoder().encode(JSON.stringify(this.read()))
+  // The case is in the fragment, which browsers send to no server. On a loopback address it leads to the site, if one is
+  // known, or else it is the fragment alone: nobody else can open this machine's address.
+  async copyLink () {
+    const bytes = await through(new TextEncoder().encode(JSON.stringify(this.read())), new CompressionStream('deflate-raw'))
     let text = ''
     for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192))
     const hash = btoa(text).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '')
     if (hash.length > LONGEST_LINK) throw new Error(`The case is too long for a link: ${hash.length} characters, of which browsers take ${LONGEST_LINK}. Copy it as a corpus case.`)
-    this.copy('Link to this case', `${location.origin}${location.pathname}#case=${hash}`)
+    const local = /^(localhost|127\.|\[::1\])/.test(location.hostname) && !untemplate.browser
+    const place = this.site ? `${this.site.replace(/\/+$/, '')}/inspector/` : local ? '' : `${location.origin}${location.pathname}`
+    this.copy('Link to this case', `${place}#z=${hash}`)
+    const before = 'The link holds the whole output, the tools and the prompt: whoever gets it can read them.'
+    untemplate.byId('copied').textContent = place ? before : `${before} Put it behind the address of an inspector.`
   }
 
   copy (title, text) {
@@ -254,6 +309,11 @@ untemplate.Page = class {
       byId('copied').textContent = 'The browser does not allow it: the text is selected, copy it with the keyboard.'
     }
   }
+}
+
+// Returns bytes after they have gone through a stream that compresses or decompresses.
+async function through (bytes, stream) {
+  return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer())
 }
 
 function calls (view, status) {

@@ -1,0 +1,52 @@
+"""Advice about each diagnostic, in a sentence or two."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_WRONG_FORMAT: Final = "Check that the format is the model's own: guess it, or analyse the chat template."
+_MODEL: Final = "The model slipped; the call may be right. If it happens often, constrain decoding with the grammar."
+_CUT: Final = "Raise the limit of tokens, or ask the model for less. Do not run a call with the status incomplete."
+_TOKENS: Final = "Give the parser the token ids and the whole tokenizer."
+
+ADVICE: Final[dict[str, str]] = {
+    "ambiguous_marker": _TOKENS,
+    "argument_without_value": _MODEL,
+    "broken_arguments": _MODEL,
+    "broken_header": "Nothing is lost. " + _MODEL,
+    "broken_json": _MODEL,
+    "broken_key": _MODEL,
+    "call_like_text": "If it should be a call, see if the tool was offered, and if the format is the model's own.",
+    "doubled_close": _MODEL,
+    "doubled_open": _MODEL,
+    "dropped_call": "A policy of yours did this: change it if you want to see the call.",
+    "empty_calls": "Nothing is lost.",
+    "end_token": "Let the server stop at this token, or give the parser the token ids.",
+    "fenced_call": "If the model only shows calls in fences, set quoted_calls=content.",
+    "foreign_marker": _WRONG_FORMAT,
+    "held_too_long": "Raise max_held if the output is not an attack.",
+    "incomplete_call": _CUT,
+    "incomplete_header": _CUT,
+    "invalid_json": "Send the error back to the model, set the policy repair, or constrain decoding with the grammar.",
+    "markup_in_value": "Look if the value is what the model meant. It is, if it is text about this markup.",
+    "missing_close": _MODEL,
+    "missing_open": _MODEL,
+    "misspelled_close": _MODEL,
+    "nested_too_deep": "The output is broken or made to break parsers.",
+    "quoted_call": "If it should be a call, set quoted_calls=call, or give the parser the token ids.",
+    "stray_close": "Nothing is lost. Check that the prompt is the one that the model got.",
+    "stray_text": _MODEL,
+    "text_between_arguments": _MODEL,
+    "uncertified_arguments": "Check the arguments, or fix the chat template.",
+    "unclosed_message": "Nothing is lost.",
+    "unclosed_object": _MODEL,
+    "unclosed_reasoning": "The model may have run into the limit of tokens while it thought.",
+    "unescaped_backslash": "Look at the path. " + _MODEL,
+    "unescaped_quote": "Look at the value. " + _MODEL,
+    "unquoted_value": "Look at the value. " + _MODEL,
+    "unknown_token": _WRONG_FORMAT,
+    "unread_marker": "If it should be markup, the model misspelled it. " + _WRONG_FORMAT,
+    "unused_member": "Look if the tool needs it, and tell the model the parameters of the tool.",
+    "variant_spelling": "Nothing: the call is right.",
+}
+"""Code → advice."""
