@@ -3,7 +3,7 @@
 * A parser is a function from requests to answers, one for each, in order. `command` makes one of a program that reads
   and writes lines of JSON; `own_parser` is untemplate's.
 * Each vector is read whole, and in random pieces that depend on its id only. A stream must give the same message.
-* An answer is right, differs in outer white space only, is wrong, or reports that the parser does not support the vector.
+* An answer is right, differs in outer white space only, is wrong, or reports that the vector is not supported.
 """
 
 from __future__ import annotations
