@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Final, Protocol
@@ -55,6 +55,8 @@ COMMANDS: Final = {
     "formats": "list the catalogue of formats, or show one",
     "check": "test a live server: does it parse what its model writes?",
 }
+_RUNS: Final = {"conform": ("conform", "run_conform"), "stats": ("batch", "run_stats")}
+"""Module and function that run a command, where they are not ``run`` in a module of its name."""
 _GATEWAY: Final = {
     "serve": "serve OpenAI's, Anthropic's and Ollama's APIs",
     "pull": "download a model from the hub",
@@ -63,6 +65,16 @@ _GATEWAY: Final = {
     "rm": "delete a model from the cache",
 }
 _MISSING: Final = "This command is part of the gateway, a distribution of its own."
+
+
+def _lazily(module: str, function: str) -> Callable[[argparse.Namespace], int | None]:
+    """Return the function that runs a command. It imports the command's module when it is called."""
+
+    def run(arguments: argparse.Namespace) -> int | None:
+        code: int | None = getattr(import_module(f".{module}", __package__), function)(arguments)
+        return code
+
+    return run
 
 
 class Command(Protocol):
@@ -102,7 +114,9 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
     for name, text in COMMANDS.items():
         if argv[:1] == [name]:
             options = import_module(f".options.{name}", __package__)
-            options.add(command(name, text, options.DESCRIPTION, options.EPILOG, options.CODES))
+            chosen = command(name, text, options.DESCRIPTION, options.EPILOG, options.CODES)
+            chosen.set_defaults(run=_lazily(*_RUNS.get(name, (name, "run"))), command=name)
+            options.add(chosen)
         else:
             command(name, text, "")
     _add_others(command, argv)

@@ -7,7 +7,7 @@ from typing import Final
 
 from .. import which_format
 from ..common import positive
-from .common import COLUMNS, STRICT_CODES, add_policy, add_summary, lazily
+from .common import COLUMNS, STRICT_CODES, add_policy, add_summary
 
 DESCRIPTION: Final = """\
 Parse many raw outputs, one a row, on all cores. Without a format it is guessed from the first 1,000 rows. INPUT and
@@ -28,7 +28,6 @@ CODES: Final = STRICT_CODES
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.set_defaults(run=lazily("batch"), command="batch")
     parser.add_argument(
         "input",
         nargs="+",

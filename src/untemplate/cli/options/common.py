@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from importlib import import_module
 from typing import Final
 
-__all__ = ["CODES", "COLUMNS", "STRICT_CODES", "add_policy", "add_summary", "add_tools", "lazily"]
+__all__ = ["CODES", "COLUMNS", "STRICT_CODES", "add_policy", "add_summary", "add_tools"]
 
 CODES: Final = """\
 exit codes: 0 success, even for malformed model output; 1 the result could not be written; 2 a wrong name, file or
@@ -25,16 +23,6 @@ COLUMNS: Final = {
     "finish_reason": "finish reason of the engine",
 }
 _TOOLS: Final = "tools that were offered: a JSON list, or a request that contains one (default: any name is a tool)"
-
-
-def lazily(module: str, function: str = "run") -> Callable[[argparse.Namespace], int | None]:
-    """Return the function that runs a command. It imports the command's module when it is called."""
-
-    def run(arguments: argparse.Namespace) -> int | None:
-        code: int | None = getattr(import_module(f"..{module}", __package__), function)(arguments)
-        return code
-
-    return run
 
 
 def add_tools(group: argparse._ActionsContainer, text: str = _TOOLS) -> None:

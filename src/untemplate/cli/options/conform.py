@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from .common import lazily
-
 DESCRIPTION: Final = """\
 Run a parser over the vectors of untemplate-vectors: raw outputs of models with the messages that they mean, whole and
 in random pieces. The parser is a program that reads requests and writes answers as lines of JSON (docs/conform.md).
@@ -25,7 +23,6 @@ the protocol; 3 vectors failed that are not known to; 130 interrupted.
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.set_defaults(run=lazily("conform", "run_conform"), command="conform")
     parser.add_argument(
         "command_line", nargs="*", metavar="COMMAND", help="program to run, after -- (default: untemplate's own parser)"
     )

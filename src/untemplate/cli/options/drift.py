@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from .common import STRICT_CODES, lazily
+from .common import STRICT_CODES
 
 DESCRIPTION: Final = """\
 Measure how often encoding the text of sampled token ids again gives other ids. For each row with a difference, print
@@ -20,7 +20,6 @@ CODES: Final = STRICT_CODES
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.set_defaults(run=lazily("drift"))
     parser.add_argument("input", nargs="+", metavar="INPUT", help="rows: .jsonl, .jsonl.gz, .jsonl.zst or .parquet")
     parser.add_argument("--tokenizer", required=True, metavar="ID|PATH", help="tokenizer.json, folder or hub id")
     parser.add_argument("--ids-column", default="ids", metavar="NAME", help="token ids of the output (default: ids)")

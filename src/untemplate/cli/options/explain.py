@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from .common import CODES, add_policy, add_tools, lazily
+from .common import CODES, add_policy, add_tools
 
 __all__ = ["CODES", "DESCRIPTION", "EPILOG", "add"]
 
@@ -28,7 +28,6 @@ examples:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.set_defaults(run=lazily("explain"))
     parser.add_argument("source", metavar="MODEL|TEMPLATE", help="model or template to explain")
     parser.add_argument("-v", "--verbose", action="store_true", help="print each comparison of the analysis as well")
     parser.add_argument("--enforce-parser", metavar="NAME|FILE.json", help="format to measure instead")

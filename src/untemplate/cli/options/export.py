@@ -6,7 +6,7 @@ import argparse
 from typing import Final
 
 from .. import which_format
-from .common import CODES, lazily
+from .common import CODES
 
 __all__ = ["CODES", "DESCRIPTION", "EPILOG", "add"]
 
@@ -24,7 +24,6 @@ examples:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.set_defaults(run=lazily("export"), command="export")
     which_format.add_arguments(parser)
     form = parser.add_argument_group("Form and file")
     form.add_argument("--response-template", action="store_true", required=True, help="response template, as JSON")

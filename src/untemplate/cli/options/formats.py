@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from .common import CODES, lazily
+from .common import CODES
 
 __all__ = ["CODES", "DESCRIPTION", "EPILOG", "add"]
 
@@ -23,7 +23,6 @@ examples:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.set_defaults(run=lazily("formats"))
     parser.add_argument(
         "name",
         nargs="?",

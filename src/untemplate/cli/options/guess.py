@@ -6,7 +6,7 @@ import argparse
 from typing import Final
 
 from ..common import positive
-from .common import CODES, COLUMNS, add_tools, lazily
+from .common import CODES, COLUMNS, add_tools
 
 __all__ = ["CODES", "DESCRIPTION", "EPILOG", "add"]
 
@@ -36,7 +36,6 @@ examples:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.set_defaults(run=lazily("guess"))
     parser.add_argument(
         "file", nargs="?", default="-", metavar="FILE", help="raw output, or a file of rows (default: -, stdin)"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from .common import CODES, lazily
+from .common import CODES
 
 __all__ = ["CODES", "DESCRIPTION", "EPILOG", "add"]
 
@@ -22,7 +22,6 @@ example:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.set_defaults(run=lazily("inspect"))
     parser.add_argument(
         "--port", type=int, default=8009, metavar="N", help="port to listen on; 0: any free one (default: 8009)"
     )

@@ -7,7 +7,7 @@ from typing import Final
 
 from .. import which_format
 from ..common import positive
-from .common import CODES, add_policy, add_tools, lazily
+from .common import CODES, add_policy, add_tools
 
 __all__ = ["CODES", "DESCRIPTION", "EPILOG", "add"]
 
@@ -30,7 +30,6 @@ examples:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.set_defaults(run=lazily("parse"), command="parse")
     parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="raw output (default: -, stdin)")
     which_format.add_arguments(parser)
     what = parser.add_argument_group("Prompt and request")

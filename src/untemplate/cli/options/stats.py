@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from .common import CODES, add_summary, lazily
+from .common import CODES, add_summary
 
 __all__ = ["CODES", "DESCRIPTION", "EPILOG", "add"]
 
@@ -18,6 +18,5 @@ example:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.set_defaults(run=lazily("batch", "run_stats"))
     parser.add_argument("input", nargs="+", metavar="RESULTS", help="results of `untemplate batch`")
     add_summary(parser)
