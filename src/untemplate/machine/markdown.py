@@ -31,9 +31,11 @@ _LINE_END: Final = 256
 _FENCE: Final = 3
 
 _RUN: Final = re.compile(r"`+|~+")
-_LIST_MARKS: Final = r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*"
-_FENCE_PREFIX: Final = re.compile(rf"(?:{_LIST_MARKS}(?:>[ \t]?)*)*[ \t]*")
-_QUOTED_LINE: Final = re.compile(rf"{_LIST_MARKS}[|>]")
+_LIST_MARK: Final = r"(?:[-*+]|\d{1,9}[.)])[ \t]++"
+_FENCE_PREFIX: Final = re.compile(rf"[ \t]*+(?:{_LIST_MARK}|>[ \t]*+)*+")
+"""Matches the white space, list marks and quote signs before a fence. No part of it can match in two ways: a line of
+spaces would take exponential time."""
+_QUOTED_LINE: Final = re.compile(rf"[ \t]*+(?:{_LIST_MARK})*+[|>]")
 _CHANGED_LINE: Final = re.compile(r"[ \t]*[-+]")
 _DIFF: Final = re.compile(r"[ \t]*(?:diff|patch)\b", re.IGNORECASE)
 _OPEN_TAGS: Final = re.compile(r"(?:<[^<>/`\n][^<>`\n]{0,63}>){0,3}")
