@@ -14,6 +14,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 from ..errors import GrammarError
@@ -64,11 +65,9 @@ def make_grammar(
     start = _start(fmt, reasoning)
     special = {t: i for t, i in (tokens or {}).items() if t in fmt.special_tokens}
     key = (fmt, dialect, chosen, parallel_tool_calls, start, response, tuple(special.items()))
-    with _LOCK:
-        found = _CACHE.get(key)
-        if found is not None:
-            _CACHE.move_to_end(key)
-            return found
+    known = _cached(key)
+    if known is not None:
+        return known
     for tool in chosen.tools:
         if tool.strict:
             check_shape(tool.schema, tool.name)
@@ -78,37 +77,61 @@ def make_grammar(
     switches = triggers(fmt, special, chosen.tools) if chosen.mode == "auto" else ()
     options = Options(chosen, parallel_tool_calls, start, response, lazy and bool(switches))
     schemas = {tool.name: tool.schema.key for tool in chosen.tools} | ({} if response is None else {"": response.key})
-    rules = build(fmt, options, special)
-    value = None
-    if dialect == "gbnf":
-        text = gbnf.write(rules)
-    elif dialect == "lark":
-        text = lark.write(rules)
-    else:
-        try:
-            value = structural_tag.write(rules)
-        except structural_tag.NeedsText:
-            rules = build(fmt, options, special, spelled=True)
-            special = {}
-            value = structural_tag.write(rules)
-        text = json.dumps(value, ensure_ascii=False)
-    check_size(text, schemas)
-    preserved = tuple(t for t in fmt.special_tokens if tokens is None or t in tokens)
+    written = _write(fmt, options, special, dialect)
+    check_size(written.text, schemas)
     grammar = Grammar(
         dialect=dialect,  # type: ignore[arg-type]
-        text=text,
+        text=written.text,
         lazy=options.lazy,
         triggers=switches,
-        preserved_tokens=preserved,
-        by_id=bool(special),
-        notes=tuple(dict.fromkeys(rules.notes)),
-        json=value,
+        preserved_tokens=tuple(t for t in fmt.special_tokens if tokens is None or t in tokens),
+        by_id=written.by_id,
+        notes=tuple(dict.fromkeys(written.notes)),
+        json=written.json,
     )
+    _keep(key, grammar)
+    return grammar
+
+
+def _cached(key: Any) -> Grammar | None:
+    with _LOCK:
+        found = _CACHE.get(key)
+        if found is not None:
+            _CACHE.move_to_end(key)
+        return found
+
+
+def _keep(key: Any, grammar: Grammar) -> None:
     with _LOCK:
         _CACHE[key] = grammar
         if len(_CACHE) > _CACHED:
             _CACHE.popitem(last=False)
-    return grammar
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A grammar in a dialect."""
+
+    text: str
+    notes: list[str]
+    by_id: bool
+    """True if special tokens are written by id."""
+    json: dict[str, Any] | None = None
+
+
+def _write(fmt: Format, options: Options, special: Mapping[str, int], dialect: str) -> _Written:
+    rules = build(fmt, options, special)
+    if dialect == "gbnf":
+        return _Written(gbnf.write(rules), rules.notes, bool(special))
+    if dialect == "lark":
+        return _Written(lark.write(rules), rules.notes, bool(special))
+    by_id = bool(special)
+    try:
+        value = structural_tag.write(rules)
+    except structural_tag.NeedsText:
+        rules, by_id = build(fmt, options, special, spelled=True), False
+        value = structural_tag.write(rules)
+    return _Written(json.dumps(value, ensure_ascii=False), rules.notes, by_id, value)
 
 
 def _start(fmt: Format, reasoning: str | None) -> Start:

@@ -6,6 +6,7 @@ come next, so writers that know nothing but rules and character classes (GBNF, x
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from .rules import WS, Node, Scan, Token
@@ -31,9 +32,33 @@ def automaton(scan: Scan) -> tuple[list[State], int]:
     stops = {stop: then for stop, then in scan.stops if not isinstance(stop, Token)}
     # Where a token ends the text, its own text is nowhere in it.
     excludes = scan.forbidden if len(stops) < len(scan.stops) else scan.excludes
+    found, leads, order = _match((*stops, *excludes))
+    live = [node for node in order if found[node] is None]
+    index = {node: i for i, node in enumerate(live)}
+    states: list[State] = []
+    for node in live:
+        state = State()
+        for c, target in sorted(leads[node].items()):
+            literal = found[target]
+            if literal is None:
+                state.moves.setdefault(index[target], []).append(c)
+            elif literal in stops:
+                state.stops.append((c, stops[literal]))
+            else:
+                state.dead.append(c)
+        states.append(state)
+    return (states, _before_text(states, scan.heads)) if scan.heads else (states, 0)
+
+
+def _match(literals: Iterable[str]) -> tuple[list[str | None], list[dict[str, int]], list[int]]:
+    """Return the automaton that finds the literals (Aho and Corasick, 1975).
+
+    Returns:
+        The literal that ends at each node, where each node leads, and the nodes from the shortest text to the longest.
+    """
     children: list[dict[str, int]] = [{}]
     found: list[str | None] = [None]
-    for literal in (*stops, *excludes):
+    for literal in literals:
         node = 0
         for c in literal:
             if c not in children[node]:
@@ -53,21 +78,7 @@ def automaton(scan: Scan) -> tuple[list[State], int]:
             found[child] = found[child] or found[fail[child]]
             leads[child] = {**leads[fail[child]], **children[child]}
             order.append(child)
-    live = [node for node in order if found[node] is None]
-    index = {node: i for i, node in enumerate(live)}
-    states: list[State] = []
-    for node in live:
-        state = State()
-        for c, target in sorted(leads[node].items()):
-            literal_found = found[target]
-            if literal_found is None:
-                state.moves.setdefault(index[target], []).append(c)
-            elif literal_found in stops:
-                state.stops.append((c, stops[literal_found]))
-            else:
-                state.dead.append(c)
-        states.append(state)
-    return (states, _before_text(states, scan.heads)) if scan.heads else (states, 0)
+    return found, leads, order
 
 
 def _before_text(states: list[State], heads: tuple[str, ...]) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from ..errors import GrammarError
-from ..format import Format, NamedBody
+from ..format import Content, Format, NamedBody
 from ..machine.compiler import compile_format
 from ..machine.program import OPEN_BARE_CALLS, Program
 from .calls import Calls, Spelling, spaces
@@ -148,42 +148,43 @@ class _Build:
 
     def _content(self, calls: tuple[str | Token, Node] | None) -> Node:
         """Return the rules for content, and for the calls after it."""
-        response = self.options.response
-        excludes = excluded(self.program, self.program.content, self.spelling.tokens)
-        heads, names = bare_heads(self.program), self._names_of_lone_calls()
-        stops = () if calls is None else (calls,)
         wrap = self.fmt.content
+        always = wrap is not None and wrap.written == "always"
         after = EMPTY if calls is None else seq(SPACES, calls[0], calls[1])
         ways: list[Node] = []
-        if response is not None:
-            # A marker in one of its strings would be a marker.
-            ends = () if wrap is None else wrap.close.spellings
-            json = Json(response, excludes=tuple(dict.fromkeys((*excludes, *ends))))
-            value: Node = seq(SPACES, json)
-        else:
-            value = Scan(excludes, stops, ends=True, begins_not=heads, begins_not_with=names)
-        if wrap is None:
-            ways.append(value)
-            if response is not None and calls is not None:
-                ways.append(after)
-            return choice(*ways)
+        if wrap is not None:
+            ways.append(seq(self._wrapped(wrap), maybe(after)))
+        if not always:
+            stops = () if calls is None else (calls,)
+            ways.append(self._text(stops, ends=True) if self.options.response is None else self._json())
+        if calls is not None and (always or self.options.response is not None):
+            ways.append(after)
+        return choice(*ways)
+
+    def _wrapped(self, wrap: Content) -> Node:
+        """Return the rules for content between its markers."""
         opened, closed = wrap.open.text, wrap.close.text
         bare = closed.strip(WS)
         stop, rest = self.spelling.stop(bare)
         end = spaces(closed[closed.index(bare) + len(bare) :])
-        if response is not None:
-            inner = seq(SPACES, json, SPACES, stop, rest, end)
-        else:
-            inner = seq(Scan(excludes, ((stop, rest),), begins_not=heads, begins_not_with=names), end)
-        wrapped = seq(SPACES, self.spelling.node(opened.strip(WS)), spaces(opened[len(opened.rstrip(WS)) :]), inner)
-        ways.append(wrapped if calls is None else seq(wrapped, maybe(after)))
-        if calls is not None:
-            ways.append(after)
-        if wrap.written != "always":
-            ways = [wrapped if calls is None else seq(wrapped, maybe(after)), value]
-            if response is not None and calls is not None:
-                ways.append(after)
-        return choice(*ways)
+        text = self._text(((stop, rest),)) if self.options.response is None else seq(self._json(), SPACES, stop, rest)
+        opening = self.spelling.node(opened.strip(WS))
+        return seq(SPACES, opening, spaces(opened[len(opened.rstrip(WS)) :]), text, end)
+
+    def _text(self, stops: tuple[tuple[str | Token, Node], ...], *, ends: bool = False) -> Node:
+        """Return the rules for content that is any text."""
+        heads, names = bare_heads(self.program), self._names_of_lone_calls()
+        return Scan(self._markers(), stops, ends=ends, begins_not=heads, begins_not_with=names)
+
+    def _json(self) -> Node:
+        """Return the rules for content that follows the request's schema."""
+        assert self.options.response is not None
+        # A marker in one of its strings would be a marker.
+        ends = () if self.fmt.content is None else self.fmt.content.close.spellings
+        return seq(SPACES, Json(self.options.response, excludes=tuple(dict.fromkeys((*self._markers(), *ends)))))
+
+    def _markers(self) -> tuple[str, ...]:
+        return excluded(self.program, self.program.content, self.spelling.tokens)
 
 
 def first_marker(fmt: Format) -> str | None:

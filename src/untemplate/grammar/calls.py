@@ -56,7 +56,7 @@ from .rules import (
 )
 from .schema import frozen
 from .values import DIGIT, Syntax, Values, word_except
-from .variants import variants, with_definitions
+from .variants import constants, variants, with_definitions
 
 __all__ = ["ANY_OBJECT", "Calls", "Spelling", "spaces"]
 
@@ -69,6 +69,7 @@ _VARIABLE: Final = re.compile(r"\{(\w+)\}")
 _ESCAPES: Final = "'\"\\nrtbf"
 """Characters that may follow a backslash in a string of Python."""
 _BRACKETS: Final = {"object": "{", "array": "["}
+_WEAK_TEXT: Final = ("pattern", "format", "minLength", "maxLength")
 _TYPES: Final = ("number", "boolean", "object", "array", "null")
 """Types that a tag can give to a value that is not a string."""
 
@@ -126,6 +127,23 @@ class Spelling:
         else:
             first = lead + first
         return first, seq(*rest, tail, then)
+
+
+@dataclass(slots=True)
+class _Values:
+    """The values in tags that a schema allows."""
+
+    text: bool = False
+    """True if any text is one."""
+    words: list[str] = field(default_factory=list)
+    """Texts that are."""
+    others: list[tuple[str, Node]] = field(default_factory=list)
+    """Type, and JSON of that type."""
+    begins_not: str = ""
+    """Characters that a text may not begin with, as JSON does."""
+
+    def add(self, kind: str, node: Node) -> None:
+        self.others.append((kind, node))
 
 
 class Calls:
@@ -226,25 +244,7 @@ class Calls:
     # -- names in markers ---------------------------------------------------------------------------------------
 
     def _named_body(self, tool: Tool, body: NamedBody) -> Node:
-        frame = self.syntax
-        syntax = frame.name
-        assert syntax is not None
-        name = escape(tool.name, body.escape)
-        bad = syntax.illegal.search(name)
-        found = syntax.ends.find(name, 0)
-        around = _VARIABLE.sub(lambda part: name if part[1] == "name" else "0", body.name)
-        if (
-            name != name.strip(WS)
-            or bad is not None
-            or found is not None
-            or syntax.pattern.split(around)["name"] != name
-        ):
-            what = bad.group() if bad is not None else found.group() if found is not None else name
-            raise GrammarError(f"tool {tool.name!r}: {what!r} in a name cannot be written in format {self.fmt.name!r}")
-        unmarked = not (frame.lists or frame.opens or frame.name_opens or frame.section_closes)
-        if unmarked and LONE_NAME.fullmatch(name) is None:
-            what = LONE_NAME.sub("", name)[0]
-            raise GrammarError(f"tool {tool.name!r}: {what!r} in a name cannot be written in format {self.fmt.name!r}")
+        name = self._written_name(tool, body)
         parts: list[Node | str | None] = []
         for i, piece in enumerate(_VARIABLE.split(body.name)):
             if not i % 2:
@@ -261,6 +261,29 @@ class Calls:
             parts.append(self.spelling.node(body.name_close.text))
         close = self.spelling.node(_text(body.arguments_close))
         return seq(*parts, self._arguments(tool, body.arguments), close)
+
+    def _written_name(self, tool: Tool, body: NamedBody) -> str:
+        """Return a tool's name as it is written.
+
+        Raises:
+            GrammarError: the name is not read back.
+        """
+        frame = self.syntax
+        syntax = frame.name
+        assert syntax is not None
+        name = escape(tool.name, body.escape)
+        around = _VARIABLE.sub(lambda part: name if part[1] == "name" else "0", body.name)
+        wrong = None
+        bad = syntax.illegal.search(name) or syntax.ends.find(name, 0)
+        if bad is not None:
+            wrong = bad.group()
+        elif name != name.strip(WS) or syntax.pattern.split(around)["name"] != name:
+            wrong = name
+        elif not (frame.lists or frame.opens or frame.name_opens or frame.section_closes):
+            wrong = None if LONE_NAME.fullmatch(name) else LONE_NAME.sub("", name)[0]
+        if wrong is not None:
+            raise GrammarError(f"tool {tool.name!r}: {wrong!r} in a name cannot be written in format {self.fmt.name!r}")
+        return name
 
     def _arguments(self, tool: Tool, arguments: Arguments) -> Node:
         if isinstance(arguments, JsonArguments):
@@ -402,50 +425,56 @@ class Calls:
 
     def _value_ways(self, schema: Any, tool: Tool, name: str | None) -> tuple[Node | None, list[tuple[str, Node]], str]:
         """(text, (type, JSON) …, what text may not begin with): how a value of this schema may be written."""
-        free = False
-        words: list[str] = []
-        others: list[tuple[str, Node]] = []
-        begins_not = ""
-        where = tool.name
+        found = _Values()
+        document = self.rules.document(tool.schema, tool.name)
+        closes = self._closes_of_json()
+        for part in variants(schema, document):
+            if part is True:
+                found.text = True
+                if name is None:
+                    # Nothing is known: text, and where the tag has the type, any JSON of that type.
+                    for kind in _TYPES:
+                        found.add(kind, Json(frozen({"type": kind}, tool.name), tool.name, closes))
+            elif part is not False:
+                self._add_values(found, part, document, closes)
+        plain: Node | None = None
+        if found.text:
+            plain = Scan()
+        elif found.words:
+            plain = choice(*(self._word(word, tool) for word in found.words))
+        return plain, found.others, found.begins_not
+
+    def _closes_of_json(self) -> tuple[str, ...]:
+        """Return the literals that JSON in tags may not hold."""
         assert isinstance(self.way.body, NamedBody)
         assert isinstance(self.way.body.arguments, TaggedArguments)
         # A quote ends a string of JSON, so a literal with one could begin in a string and go on after it.
         closes = tuple(dict.fromkeys(text.partition('"')[0] or text for text in self._value_ends()))
-        if self.way.body.arguments.escape == "xml":
-            closes = (*closes, "&", "<", ">")
-        document = self.rules.document(tool.schema, where)
-        for part in variants(schema, document):
-            if part is True:
-                free = True
-                if name is None:
-                    # Nothing is known: text, and where the tag has the type, any JSON of that type.
-                    others += [(kind, Json(frozen({"type": kind}, where), where, closes)) for kind in _TYPES]
-                continue
-            if part is False or not isinstance(part, Mapping):
-                continue
-            if "const" in part or "enum" in part:
-                for value in [part["const"]] if "const" in part else part["enum"]:
-                    if isinstance(value, str):
-                        words.append(value)
-                    else:
-                        others.append((_kind(value), Lit(hidden(json_text(value), closes))))
-                continue
-            kind = part.get("type")
-            if kind == "string":
-                free = True
-                for word in ("pattern", "format", "minLength", "maxLength"):
-                    if word in part:
-                        self.rules.notes.append(f"tool {where!r}: '{word}' is not enforced (text in tags)")
-                continue
-            word = "number" if kind == "integer" else str(kind)
-            others.append((word, Json(with_definitions(part, document), where, closes)))
-            begins_not += "{" if kind == "object" else "[" if kind == "array" else ""
-        plain: Node | None = None
-        if free:
-            plain = Scan()
-        elif words:
-            plain = choice(*(self._word(word, tool) for word in words))
-        return plain, others, begins_not
+        return (*closes, "&", "<", ">") if self.way.body.arguments.escape == "xml" else closes
+
+    def _add_values(
+        self, found: _Values, part: Mapping[str, Any], document: SchemaDocument, closes: tuple[str, ...]
+    ) -> None:
+        """Add the values of one plain schema."""
+        listed = constants(part)
+        kind = part.get("type")
+        if listed is not None:
+            for value in listed:
+                if isinstance(value, str):
+                    found.words.append(value)
+                else:
+                    found.add(_kind(value), Lit(hidden(json_text(value), closes)))
+        elif kind == "string":
+            found.text = True
+            for word in _WEAK_TEXT:
+                if word in part:
+                    self.rules.notes.append(f"tool {document.tool!r}: '{word}' is not enforced (text in tags)")
+        else:
+            found.add(
+                "number" if kind == "integer" else str(kind),
+                Json(with_definitions(part, document), document.tool, closes),
+            )
+            found.begins_not += _BRACKETS.get(str(kind), "")
 
     def _word(self, word: str, tool: Tool) -> Node:
         arguments = self.way.body.arguments if isinstance(self.way.body, NamedBody) else None
@@ -491,8 +520,8 @@ class Calls:
         begins_not = "".join(_BRACKETS.get(str(part.get("type")), "") for part in parts)
         ways: list[Node] = []
         for part in parts:
-            if "const" in part or "enum" in part:
-                listed = [part["const"]] if "const" in part else part["enum"]
+            listed = constants(part)
+            if listed is not None:
                 ways += [self.spelling.node(argument_text(value, arguments)) for value in listed]
             elif part["type"] != "string":
                 ways.append(self._quoted(arguments, part, document, path))

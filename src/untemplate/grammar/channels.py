@@ -76,7 +76,17 @@ class _Build:
         content = seq(self._header(channels.content[0] if channels.content else ""), text)
         if selection.mode == "none":
             return content
-        self.rules.rules["call"] = choice(*(self._call(tool) for tool in selection.tools))
+        self.rules.rules["calls"] = self._calls()
+        calls = Ref("calls")
+        if selection.mode == "required":
+            return calls
+        preamble = seq(self._header(channels.preamble or "".join(channels.content[:1])), self._message(calls))
+        return choice(content, preamble, calls) if response is None else choice(content, calls)
+
+    def _calls(self) -> Node:
+        """Return the rules for the messages of calls, or for one message with all of them."""
+        channels = self.channels
+        self.rules.rules["call"] = choice(*(self._call(tool) for tool in self.options.selection.tools))
         closed = channels.close if channels.call_close is None else channels.call_close
         close = "" if closed is None else closed.text
         calls: Node = Ref("call")
@@ -87,12 +97,7 @@ class _Build:
         elif self.options.parallel:
             again = self.spelling.node(close + channels.open.text + channels.role)
             calls = seq(calls, star(again, Ref("call")))
-        self.rules.rules["calls"] = seq(calls, maybe(self.spelling.node(close)))
-        calls = Ref("calls")
-        if selection.mode == "required":
-            return calls
-        preamble = seq(self._header(channels.preamble or "".join(channels.content[:1])), self._message(calls))
-        return choice(content, preamble, calls) if response is None else choice(content, calls)
+        return seq(calls, maybe(self.spelling.node(close)))
 
     def _reasoning_header(self) -> Node:
         body = self.channels.reasoning_body

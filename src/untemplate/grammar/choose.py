@@ -64,7 +64,7 @@ def read_choice(tool_choice: Any, tools: Sequence[Tool]) -> ToolSelection:
     Raises:
         GrammarError: a choice that does not exist, or names a tool that is not offered.
     """
-    if tool_choice is None or tool_choice == "auto":
+    if tool_choice in (None, "auto"):
         return ToolSelection("auto" if tools else "none", tuple(tools))
     if tool_choice == "none":
         return ToolSelection("none", ())
@@ -72,26 +72,33 @@ def read_choice(tool_choice: Any, tools: Sequence[Tool]) -> ToolSelection:
         if not tools:
             raise GrammarError(f"tool_choice {tool_choice!r} with no tools to call")
         return ToolSelection("required", tuple(tools))
-    if not isinstance(tool_choice, str):
-        kind = _get(tool_choice, "type")
-        if kind == "allowed_tools":
-            inner = _get(tool_choice, "allowed_tools")
-            inner = tool_choice if inner is None else inner
-            listed = _get(inner, "tools")
-            names = [_name(entry) for entry in listed or ()]
-            allowed = tuple(t for t in (_named(name, tools) for name in names))
-            mode = _get(inner, "mode") or "auto"
-            if mode not in ("auto", "required"):
-                raise GrammarError(f"tool_choice allowed_tools: mode {mode!r} is not 'auto' or 'required'")
-            return ToolSelection("none" if not allowed else "auto" if mode == "auto" else "required", allowed)
-        name = _name(tool_choice)
-        if name is not None and kind in (None, "function", "tool", "custom"):
-            return ToolSelection("required", (_named(name, tools),))
-        if kind in ("auto", "any", "required", "none"):
-            return read_choice(kind, tools)
-    raise GrammarError(
-        f"tool_choice {tool_choice!r} is not 'auto', 'required', 'none', a named function or allowed_tools"
-    )
+    chosen = None if isinstance(tool_choice, str) else _chosen(tool_choice, tools)
+    if chosen is None:
+        raise GrammarError(
+            f"tool_choice {tool_choice!r} is not 'auto', 'required', 'none', a named function or allowed_tools"
+        )
+    return chosen
+
+
+def _chosen(tool_choice: Any, tools: Sequence[Tool]) -> ToolSelection | None:
+    """Return the selection of a choice that is an object; ``None`` if it is not one."""
+    kind, name = _get(tool_choice, "type"), _name(tool_choice)
+    if kind == "allowed_tools":
+        return _allowed(tool_choice, tools)
+    if name is not None and kind in (None, "function", "tool", "custom"):
+        return ToolSelection("required", (_named(name, tools),))
+    return read_choice(kind, tools) if kind in ("auto", "any", "required", "none") else None
+
+
+def _allowed(tool_choice: Any, tools: Sequence[Tool]) -> ToolSelection:
+    """Return the selection of ``allowed_tools``, which some APIs nest under that name."""
+    inner = _get(tool_choice, "allowed_tools")
+    inner = tool_choice if inner is None else inner
+    allowed = tuple(_named(_name(entry), tools) for entry in _get(inner, "tools") or ())
+    mode = _get(inner, "mode") or "auto"
+    if mode not in ("auto", "required"):
+        raise GrammarError(f"tool_choice allowed_tools: mode {mode!r} is not 'auto' or 'required'")
+    return ToolSelection("none" if not allowed else "auto" if mode == "auto" else "required", allowed)
 
 
 def _named(name: Any, tools: Sequence[Tool]) -> Tool:

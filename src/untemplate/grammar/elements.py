@@ -21,7 +21,7 @@ from .reading import SchemaDocument, closed, closed_note
 from .rules import EMPTY, Json, Lit, Node, Ref, Repeat, Rules, Scan, choice, maybe, seq
 from .schema import frozen
 from .values import INTEGER, MAX_REPEAT, NUMBER
-from .variants import variants, with_definitions
+from .variants import constants, variants, with_definitions
 
 __all__ = ["Elements"]
 
@@ -138,8 +138,8 @@ class Elements:
         if part is True:
             return self._text(place, close, "{[" + self.arguments.open.text[0])
         self._weaken(part)
-        if "const" in part or "enum" in part:
-            values = [part["const"]] if "const" in part else part["enum"]
+        values = constants(part)
+        if values is not None:
             return seq(choice(*(self._constant(value, place) for value in values)), close)
         kind = part.get("type")
         if kind == "string":

@@ -9,6 +9,9 @@ Rules of this module:
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
 from .automaton import automaton
 from .rules import EMPTY, Alternatives, Chars, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token
 from .values import JSON, Values
@@ -53,32 +56,30 @@ class _Writer:
 
     def node(self, node: Node, inner: bool = False) -> str:
         """``inner``: the text is part of a sequence, and gets parentheses if it needs them."""
-        if isinstance(node, Lit):
-            return literal(node.text)
-        if isinstance(node, Seq):
-            if not node.items:
-                return '""'
-            body = " ".join(self.node(n, True) for n in node.items)
-            return f"({body})" if inner and len(node.items) > 1 else body
-        if isinstance(node, Alternatives):
-            body = " | ".join(self.node(n) for n in node.items)
-            return f"({body})" if inner else body
-        if isinstance(node, Repeat):
-            if isinstance(node.item, Repeat):
-                return f"({self.node(node.item)}){_count(node)}"
-            return self.node(node.item, True) + _count(node)
-        if isinstance(node, Chars):
-            return characters(node)
-        if isinstance(node, Ref):
-            self.wanted.append(node.name)
-            return node.name
-        if isinstance(node, Token):
-            self.tokens = True
-            return token(node)
         if isinstance(node, Json):
             values = self.values.within(node.excludes)
-            return self.node(values.value(node.schema.value, self.rules.document(node.schema, node.tool)), inner)
-        return self.scan(node)
+            node = values.value(node.schema.value, self.rules.document(node.schema, node.tool))
+        body = _WRITERS[type(node)](self, node)
+        several = isinstance(node, Alternatives) or (isinstance(node, Seq) and len(node.items) > 1)
+        return f"({body})" if inner and several else body
+
+    def sequence(self, node: Seq) -> str:
+        return " ".join(self.node(n, True) for n in node.items) or '""'
+
+    def alternatives(self, node: Alternatives) -> str:
+        return " | ".join(self.node(n) for n in node.items)
+
+    def repeat(self, node: Repeat) -> str:
+        item = f"({self.node(node.item)})" if isinstance(node.item, Repeat) else self.node(node.item, True)
+        return item + _count(node)
+
+    def reference(self, node: Ref) -> str:
+        self.wanted.append(node.name)
+        return node.name
+
+    def token(self, node: Token) -> str:
+        self.tokens = True
+        return f"{literal(node.lead)} <[{node.id}]>" if node.lead else f"<[{node.id}]>"
 
     def scan(self, scan: Scan) -> str:
         known = self.names.get(scan)
@@ -117,10 +118,6 @@ class _Writer:
         return name
 
 
-def token(node: Token) -> str:
-    return f"{literal(node.lead)} <[{node.id}]>" if node.lead else f"<[{node.id}]>"
-
-
 def _count(node: Repeat) -> str:
     least, most = node.least, node.most
     if most is None:
@@ -151,3 +148,16 @@ def letter_class(letters: list[str], *, negated: bool = False) -> str:
 def characters(node: Chars) -> str:
     body = "".join(_letter(a) if a == b else f"{_letter(a)}-{_letter(b)}" for a, b in node.ranges)
     return f"[{'^' if node.negated else ''}{body}]"
+
+
+_WRITERS: Final[Mapping[type[Node], Callable[[_Writer, Any], str]]] = {
+    Lit: lambda _, node: literal(node.text),
+    Chars: lambda _, node: characters(node),
+    Token: _Writer.token,
+    Ref: _Writer.reference,
+    Seq: _Writer.sequence,
+    Alternatives: _Writer.alternatives,
+    Repeat: _Writer.repeat,
+    Scan: _Writer.scan,
+}
+"""Node → its text. JSON is written as other nodes."""

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from typing import Any, Final
 
 from .rules import EMPTY, Alternatives, Chars, Json, Lit, Node, Ref, Repeat, Rules, Scan, Seq, Token
 from .schema import enforced, holds_text
@@ -47,28 +49,24 @@ class _Writer:
         return "%llguidance {}\n" + "".join(f"{name}: {body}\n" for name, body in self.lines.items())
 
     def node(self, node: Node, inner: bool = False) -> str:
-        if isinstance(node, Lit):
-            return literal(node.text)
-        if isinstance(node, Ref):
-            self.wanted.append(node.name)
-            return _name(node.name)
-        if isinstance(node, Token):
-            return f"{literal(node.lead)} <[{node.id}]>" if node.lead else f"<[{node.id}]>"
-        if isinstance(node, Json):
-            return self.json(node)
-        if isinstance(node, Scan):
-            return self.scan(node)
+        write = _WRITERS.get(type(node))
+        if write is not None:
+            return write(self, node)
         pattern = regex(node)
         if pattern is not None:
             return self.terminal(pattern)
+        if isinstance(node, Repeat):
+            return f"({self.node(node.item)}){_count(node)}"
         if isinstance(node, Seq):
             parts = [self.node(n, True) for n in _joined(node)]
             return f"({' '.join(parts)})" if inner and len(parts) > 1 else " ".join(parts)
-        if isinstance(node, Alternatives):
-            body = " | ".join(self.node(n) for n in node.items)
-            return f"({body})" if inner else body
-        assert isinstance(node, Repeat)
-        return f"({self.node(node.item)}){_count(node)}"
+        assert isinstance(node, Alternatives)
+        body = " | ".join(self.node(n) for n in node.items)
+        return f"({body})" if inner else body
+
+    def reference(self, node: Ref) -> str:
+        self.wanted.append(node.name)
+        return _name(node.name)
 
     def terminal(self, pattern: str) -> str:
         if pattern == "":
@@ -186,19 +184,26 @@ def regex(node: Node) -> str | None:
     if isinstance(node, Chars):
         body = "".join(_in_class(a) if a == b else f"{_in_class(a)}-{_in_class(b)}" for a, b in node.ranges)
         return f"[{'^' if node.negated else ''}{body}]"
-    if isinstance(node, Seq | Alternatives):
-        parts: list[str] = []
-        for item in node.items:
-            part = regex(item)
-            if part is None:
-                return None
-            parts.append(part)
-        joined = ("" if isinstance(node, Seq) else "|").join(parts)
-        return joined if isinstance(node, Seq) else f"({joined})"
     if isinstance(node, Repeat):
         inner = regex(node.item)
         return None if inner is None else f"({inner}){_count(node)}"
+    if isinstance(node, Seq):
+        return _regexes(node.items, "")
+    if isinstance(node, Alternatives):
+        ways = _regexes(node.items, "|")
+        return None if ways is None else f"({ways})"
     return None
+
+
+def _regexes(nodes: Iterable[Node], between: str) -> str | None:
+    """Regular nodes, joined; ``None`` if one of them is not regular."""
+    parts: list[str] = []
+    for node in nodes:
+        part = regex(node)
+        if part is None:
+            return None
+        parts.append(part)
+    return between.join(parts)
 
 
 def _count(node: Repeat) -> str:
@@ -240,3 +245,13 @@ def literal(text: str) -> str:
 
 def _name(name: str) -> str:
     return name.replace("-", "_")
+
+
+_WRITERS: Final[Mapping[type[Node], Callable[[_Writer, Any], str]]] = {
+    Lit: lambda _, node: literal(node.text),
+    Token: lambda _, node: f"{literal(node.lead)} <[{node.id}]>" if node.lead else f"<[{node.id}]>",
+    Ref: _Writer.reference,
+    Json: _Writer.json,
+    Scan: _Writer.scan,
+}
+"""Node → its text, where that is no regular expression. Texts and characters inside others are parts of terminals."""

@@ -14,7 +14,7 @@ from ..errors import GrammarError
 from .limits import MAX_DEPTH, STEP_CHARACTERS, Budget
 from .places import at, whose
 
-__all__ = ["ANNOTATIONS", "SchemaDocument", "closed", "closed_note", "fits"]
+__all__ = ["ANNOTATIONS", "SchemaDocument", "closed", "closed_note", "fits", "types_of"]
 
 ANNOTATIONS: Final = frozenset(
     ("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema",
@@ -28,6 +28,20 @@ _MAX_REFERENCES: Final = 32  # in a row
 def closed(schema: Mapping[str, Any]) -> bool:
     """True if an object that lists properties does not mention others: it is taken to have no others."""
     return bool(schema.get("properties")) and "additionalProperties" not in schema
+
+
+def types_of(schema: Mapping[str, Any]) -> list[str] | None:
+    """Return the types of a schema, ``null`` for ``nullable`` included. Without ``type``, its keywords imply one;
+    ``None`` if they imply none."""
+    types = schema.get("type")
+    if types is None:
+        types = "object" if "properties" in schema else "array" if "items" in schema else None
+        if types is None:
+            return None
+    listed = [types] if isinstance(types, str) else list(dict.fromkeys(types))
+    if schema.get("nullable") is True and "null" not in listed:
+        listed.append("null")
+    return listed
 
 
 def closed_note(tool: str) -> str:
@@ -61,6 +75,11 @@ class SchemaDocument:
     def offer(self, path: str, keyword: str, count: int) -> None:
         """Add alternatives to the grammar."""
         self.budget.offer(count, self.tool, path, keyword)
+
+    def allow(self, path: str, keyword: str, value: Any) -> None:
+        """Add the values of ``enum`` or ``const`` to the grammar."""
+        self.offer(path, keyword, len(value) if keyword == "enum" else 1)
+        self.measure(value, path, keyword)
 
     def descend(self, path: str, depth: int) -> None:
         """Check the depth of a walk.

@@ -139,38 +139,49 @@ class _Rewriter:
 
     def _keyword(self, word: str, value: Any, result: dict[str, Any], path: str, depth: int) -> None:
         """Add one keyword to ``result``, if the engine enforces it."""
-        document = self.document
         if word in ("anyOf", "oneOf"):
             if word == "oneOf" and len(value) > 1:
                 self._weaker(word, "more than one of its schemas may fit")
-            document.offer(path, word, len(value))
+            self.document.offer(path, word, len(value))
             result["anyOf"] = self._listed(value, f"{path}/{word}", depth)
         elif word == "$ref":
-            document.resolve(value, path)
+            self.document.resolve(value, path)
             result[word] = value
-        elif word == "format" and word in self.known and value not in _FORMATS:
+        elif self._is_enforced(word, value):
+            if word == "prefixItems" or (word == "items" and isinstance(value, list)):
+                result["prefixItems"] = self._listed(value, f"{path}/{word}", depth)
+            else:
+                result[word] = self._rewritten(word, value, path, depth)
+
+    def _is_enforced(self, word: str, value: Any) -> bool:
+        """True if the engine enforces a keyword; if not, there is a note."""
+        if word == "format" and word in self.known and value not in _FORMATS:
             self._weaker(f"format: {value}")
         elif word == "pattern" and _HARD.search(value):
             self._weaker(word, value)
         elif word not in self.known:
             self._weaker(word)
-        elif word == "type":
-            for kind in (value,) if isinstance(value, str) else value:
-                if kind not in _TYPES:
-                    raise document.error(path, f"'type' {kind!r} is not a JSON type")
-            result[word] = value
-        elif word == "properties":
-            document.offer(path, word, len(value))
-            result[word] = {k: self.schema(s, f"{path}/{k}", depth) for k, s in value.items()}
-        elif word == "prefixItems" or (word == "items" and isinstance(value, list)):
-            result["prefixItems"] = self._listed(value, f"{path}/{word}", depth)
-        elif word in ("items", "additionalProperties"):
-            result[word] = self.schema(value, f"{path}/{word}", depth)
         else:
-            if word in ("enum", "const"):
-                document.offer(path, word, len(value) if word == "enum" else 1)
+            return True
+        return False
+
+    def _rewritten(self, word: str, value: Any, path: str, depth: int) -> Any:
+        """Return the value of a keyword for the engine."""
+        document = self.document
+        if word in ("items", "additionalProperties"):
+            return self.schema(value, f"{path}/{word}", depth)
+        if word == "properties":
+            document.offer(path, word, len(value))
+            return {k: self.schema(s, f"{path}/{k}", depth) for k, s in value.items()}
+        if word == "type":
+            unknown = [kind for kind in ((value,) if isinstance(value, str) else value) if kind not in _TYPES]
+            if unknown:
+                raise document.error(path, f"'type' {unknown[0]!r} is not a JSON type")
+        elif word in ("enum", "const"):
+            document.allow(path, word, value)
+        else:
             document.measure(value, path, word)
-            result[word] = value
+        return value
 
     def _listed(self, schemas: Sequence[Any], path: str, depth: int) -> list[Any]:
         return [self.schema(schema, f"{path}/{i}", depth) for i, schema in enumerate(schemas)]

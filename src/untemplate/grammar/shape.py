@@ -6,7 +6,7 @@ a keyword means, and whether a dialect can say it, is not decided here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..errors import GrammarError
@@ -20,7 +20,8 @@ __all__ = ["check_shape"]
 _MAX_BRACKETS: Final = 2 * MAX_DEPTH  # a schema inside ``properties`` or ``anyOf`` opens two
 _TEXTS: Final = frozenset(("$ref", "pattern", "format"))
 _COUNTS: Final = frozenset(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"))
-_NUMBERS: Final = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
+_NUMBERS: Final = frozenset(("minimum", "maximum", "multipleOf"))
+_LIMITS: Final = frozenset(("exclusiveMinimum", "exclusiveMaximum"))
 _LISTS: Final = frozenset(("anyOf", "oneOf", "allOf", "prefixItems"))
 _MAPS: Final = frozenset(("properties", "patternProperties", "$defs", "definitions"))
 _ONES: Final = frozenset(("items", "additionalProperties", "additionalItems", "not", "contains", "propertyNames"))
@@ -54,28 +55,8 @@ def check_shape(schema: JsonSchema, tool: str) -> None:
 
 def _problem(word: str, value: Any) -> str:
     """Return the problem of a keyword's value; empty if there is none."""
-    if word == "type":
-        kinds = [value] if isinstance(value, str) else value
-        if not _is_list(kinds) or not all(isinstance(kind, str) for kind in kinds):
-            return "is neither a JSON type nor a list of them"
-    elif word == "required":
-        if not _is_list(value) or not all(isinstance(name, str) for name in value):
-            return "is not a list of names"
-    elif word == "enum":
-        return "" if _is_list(value) and value else "is not a list of values"
-    elif word in _LISTS:
-        return "" if _is_list(value) and value else "is not a list of schemas"
-    elif word in _MAPS:
-        return "" if isinstance(value, Mapping) else "is not an object"
-    elif word in _TEXTS:
-        return "" if isinstance(value, str) else "is not a string"
-    elif word in _COUNTS:
-        return "" if _is_number(value) and value >= 0 and value == int(value) else "is not a count"
-    elif word in _NUMBERS:
-        # In old drafts these two are flags next to minimum and maximum.
-        old = word.startswith("exclusive") and isinstance(value, bool)
-        return "" if old or _is_number(value) else "is not a number"
-    return ""
+    fits, problem = _RULES.get(word, (None, ""))
+    return "" if fits is None or fits(value) else problem
 
 
 def _inner(part: Mapping[str, Any], path: str) -> Iterator[tuple[Any, str]]:
@@ -96,3 +77,46 @@ def _is_list(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_filled(value: Any) -> bool:
+    return _is_list(value) and bool(value)
+
+
+def _is_texts(value: Any) -> bool:
+    return _is_list(value) and all(isinstance(text, str) for text in value)
+
+
+def _is_type(value: Any) -> bool:
+    return isinstance(value, str) or _is_texts(value)
+
+
+def _is_count(value: Any) -> bool:
+    return _is_number(value) and value >= 0 and bool(value == int(value))
+
+
+def _is_limit(value: Any) -> bool:
+    """True for a number; in old drafts it is a flag next to ``minimum`` or ``maximum``."""
+    return isinstance(value, bool) or _is_number(value)
+
+
+_RULES: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
+    "type": (_is_type, "is neither a JSON type nor a list of them"),
+    "required": (_is_texts, "is not a list of names"),
+    "enum": (_is_filled, "is not a list of values"),
+    **dict.fromkeys(_LISTS, (_is_filled, "is not a list of schemas")),
+    **dict.fromkeys(_MAPS, (_is_object, "is not an object")),
+    **dict.fromkeys(_TEXTS, (_is_text, "is not a string")),
+    **dict.fromkeys(_COUNTS, (_is_count, "is not a count")),
+    **dict.fromkeys(_NUMBERS, (_is_number, "is not a number")),
+    **dict.fromkeys(_LIMITS, (_is_limit, "is not a number")),
+}
+"""Keyword → the test of its value, and the problem of a value that fails it."""

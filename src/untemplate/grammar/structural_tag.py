@@ -8,7 +8,8 @@ Rules of this module:
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from ..errors import GrammarError
 from .gbnf import write_sub
@@ -63,45 +64,52 @@ class _Writer:
         self.open: set[str] = set()
 
     def node(self, node: Node) -> dict[str, Any]:
-        if isinstance(node, Lit):
-            return {"type": "const_string", "value": node.text}
-        if isinstance(node, Token):
-            token = {"type": "token", "token": node.id}
-            lead = {"type": "const_string", "value": node.lead}
-            return {"type": "sequence", "elements": [lead, token]} if node.lead else token
-        if isinstance(node, Json):
-            if node not in self.schemas:
-                document = self.rules.document(node.schema, node.tool)
-                self.schemas[node] = enforced(document, "structural_tag", self.rules.notes)
-            value: dict[str, Any] = {"type": "json_schema", "json_schema": self.schemas[node]}
-            if node.excludes:
-                value["excludes"] = list(node.excludes)
-            return value
-        if isinstance(node, Scan):
-            return self.scan(node)
-        if isinstance(node, Ref):
-            if node.name not in self.written:
-                pure, recursive, plain = self._kind(node.name)
-                if not pure and node.name in self.open:
-                    raise NeedsText
-                self.open.add(node.name)
-                if pure and (recursive or plain):
-                    # One grammar for all, not one for each place that leads into the recursion.
-                    self.written[node.name] = self.ebnf(node)
-                else:
-                    self.written[node.name] = self.node(self.rules.rules[node.name])
-                self.open.discard(node.name)
-            return self.written[node.name]
+        write = _WRITERS.get(type(node))
+        if write is not None:
+            return write(self, node)
         pattern = regex(node)
         if pattern is not None:
             return {"type": "regex", "pattern": pattern} if pattern else {"type": "const_string", "value": ""}
-        if isinstance(node, Chars):
-            return self.ebnf(node)
-        if isinstance(node, Seq):
-            return {"type": "sequence", "elements": [self.node(n) for n in node.items]}
-        if isinstance(node, Alternatives):
-            return {"type": "or", "elements": [self.node(n) for n in node.items]}
-        assert isinstance(node, Repeat)
+        return _WRITERS_OF_PARTS[type(node)](self, node)
+
+    def literal(self, node: Lit) -> dict[str, Any]:
+        return {"type": "const_string", "value": node.text}
+
+    def token(self, node: Token) -> dict[str, Any]:
+        token = {"type": "token", "token": node.id}
+        lead = {"type": "const_string", "value": node.lead}
+        return {"type": "sequence", "elements": [lead, token]} if node.lead else token
+
+    def json(self, node: Json) -> dict[str, Any]:
+        if node not in self.schemas:
+            document = self.rules.document(node.schema, node.tool)
+            self.schemas[node] = enforced(document, "structural_tag", self.rules.notes)
+        value: dict[str, Any] = {"type": "json_schema", "json_schema": self.schemas[node]}
+        if node.excludes:
+            value["excludes"] = list(node.excludes)
+        return value
+
+    def reference(self, node: Ref) -> dict[str, Any]:
+        if node.name not in self.written:
+            pure, recursive, plain = self._kind(node.name)
+            if not pure and node.name in self.open:
+                raise NeedsText
+            self.open.add(node.name)
+            if pure and (recursive or plain):
+                # One grammar for all, not one for each place that leads into the recursion.
+                self.written[node.name] = self.ebnf(node)
+            else:
+                self.written[node.name] = self.node(self.rules.rules[node.name])
+            self.open.discard(node.name)
+        return self.written[node.name]
+
+    def sequence(self, node: Seq) -> dict[str, Any]:
+        return {"type": "sequence", "elements": [self.node(n) for n in node.items]}
+
+    def alternatives(self, node: Alternatives) -> dict[str, Any]:
+        return {"type": "or", "elements": [self.node(n) for n in node.items]}
+
+    def repeat(self, node: Repeat) -> dict[str, Any]:
         inner = self.node(node.item)
         if (node.least, node.most) == (0, 1):
             return {"type": "optional", "content": inner}
@@ -122,26 +130,30 @@ class _Writer:
             # The words of structural tags cannot say how text may not begin.
             return self.ebnf(scan)
         literals = [(stop, then) for stop, then in scan.stops if isinstance(stop, str)]
-        tokens = [(stop, then) for stop, then in scan.stops if isinstance(stop, Token)]
-        ways: list[dict[str, Any]] = []
         # A dispatch cannot exclude a part of one of its rules.
-        parts = [e for e in scan.excludes if any(e in stop and e != stop for stop, _ in literals)]
-        if literals and scan.ends and not parts:
-            rules = [[stop, self.node(then)] for stop, then in literals]
-            excludes = [e for e in scan.excludes if e not in dict(literals)]
-            ways.append({"type": "dispatch", "rules": rules, "loop": False, "excludes": excludes})
+        dispatches = scan.ends and not any(e in stop and e != stop for e in scan.excludes for stop, _ in literals)
+        if dispatches and literals:
+            ways = [self._dispatch(scan, literals)]
         else:
-            for stop, then in literals:
-                excludes = [e for e in scan.excludes if e != stop]
-                text = {"type": "any_text", "excludes": excludes}
-                tag: dict[str, Any] = {"type": "tag", "begin": "", "content": text, "end": stop}
-                ways.append(self._then(tag, then))
-        if scan.ends and (parts or not literals):
-            ways.append({"type": "any_text", "excludes": list(scan.excludes)})
-        for token, then in tokens:
-            text = {"type": "any_text", "excludes": list(scan.forbidden)}
-            ways.append(self._then({"type": "sequence", "elements": [text, self.node(token)]}, then))
+            ways = [self._up_to(scan, stop, then) for stop, then in literals]
+            if scan.ends:
+                ways.append({"type": "any_text", "excludes": list(scan.excludes)})
+        for token, then in scan.stops:
+            if isinstance(token, Token):
+                text = {"type": "any_text", "excludes": list(scan.forbidden)}
+                ways.append(self._then({"type": "sequence", "elements": [text, self.node(token)]}, then))
         return ways[0] if len(ways) == 1 else {"type": "or", "elements": ways}
+
+    def _dispatch(self, scan: Scan, literals: list[tuple[str, Node]]) -> dict[str, Any]:
+        """Return text that may end at each of the literals, or simply end."""
+        rules = [[stop, self.node(then)] for stop, then in literals]
+        excludes = [e for e in scan.excludes if e not in dict(literals)]
+        return {"type": "dispatch", "rules": rules, "loop": False, "excludes": excludes}
+
+    def _up_to(self, scan: Scan, stop: str, then: Node) -> dict[str, Any]:
+        """Return text that ends at one literal, and what follows."""
+        text = {"type": "any_text", "excludes": [e for e in scan.excludes if e != stop]}
+        return self._then({"type": "tag", "begin": "", "content": text, "end": stop}, then)
 
     def _then(self, first: dict[str, Any], then: Node) -> dict[str, Any]:
         return first if then == EMPTY else {"type": "sequence", "elements": [first, self.node(then)]}
@@ -179,3 +191,19 @@ class _Writer:
                     waiting.append((node.name, False))
         self.kinds[name] = (pure, recursive, len(seen) > 1 and not text)
         return self.kinds[name]
+
+
+_WRITERS: Final[Mapping[type[Node], Callable[[_Writer, Any], dict[str, Any]]]] = {
+    Lit: _Writer.literal,
+    Token: _Writer.token,
+    Json: _Writer.json,
+    Scan: _Writer.scan,
+    Ref: _Writer.reference,
+}
+_WRITERS_OF_PARTS: Final[Mapping[type[Node], Callable[[_Writer, Any], dict[str, Any]]]] = {
+    Chars: _Writer.ebnf,
+    Seq: _Writer.sequence,
+    Alternatives: _Writer.alternatives,
+    Repeat: _Writer.repeat,
+}
+"""For nodes that no regular expression can write."""

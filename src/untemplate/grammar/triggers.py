@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..format import Format, JsonBody
+from ..format import Format, JsonBody, Tools
 from .build import first_marker
 from .choose import Tool
 
@@ -30,24 +30,24 @@ class Trigger:
 
 def triggers(fmt: Format, tokens: Mapping[str, int], tools: Sequence[Tool]) -> tuple[Trigger, ...]:
     """The triggers of a Format; none if nothing can tell a call. ``tokens``: the special tokens that have ids."""
-    if fmt.channels is not None:
-        return ()
-    if not fmt.tools:
+    if fmt.channels is not None or not fmt.tools:
         return ()
     first = first_marker(fmt)
     if first is not None:
         # A marker of several tokens is a word: its first token may begin other markers as well.
         return (Trigger("token", first, tokens[first]) if first in tokens else Trigger("word", first),)
-    way = fmt.tools[0]
+    begins = _beginning(fmt.tools[0], "|".join(re.escape(tool.name) for tool in tools))
+    return () if begins is None else (Trigger("pattern", rf"^\s*({begins}[\s\S]*)"),)
+
+
+def _beginning(way: Tools, names: str) -> str | None:
+    """Return a pattern for the beginning of calls without a marker; ``None`` if they are not told from text."""
+    body = way.body
     if way.list_open is not None:
         opened = r"\s*".join(re.escape(part) for part in way.list_open.text.split())
-        if isinstance(way.body, JsonBody):
-            return (Trigger("pattern", rf"^\s*({opened}\s*\{{[\s\S]*)"),)
-        names = "|".join(re.escape(t.name) for t in tools)
-        return (Trigger("pattern", rf"^\s*({opened}\s*(?:{names})[\s\S]*)"),)
-    if isinstance(way.body, JsonBody):
-        key = re.escape(way.body.constants[0][0] if way.body.constants else way.body.nested_key or way.body.name_key)
-        if way.body.name_is_key:
-            key = "(?:" + "|".join(re.escape(t.name) for t in tools) + ")"
-        return (Trigger("pattern", rf'^\s*(\{{\s*"{key}"[\s\S]*)'),)
-    return ()
+        return rf"{opened}\s*" + (r"\{" if isinstance(body, JsonBody) else f"(?:{names})")
+    if not isinstance(body, JsonBody):
+        return None
+    key = re.escape(body.constants[0][0] if body.constants else body.nested_key or body.name_key)
+    key = f"(?:{names})" if body.name_is_key else key
+    return rf'\{{\s*"{key}"'

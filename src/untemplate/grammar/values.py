@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from ..format.spelling import hidden, json_text
 from .places import whose
-from .reading import ANNOTATIONS, SchemaDocument, closed, closed_note, fits
+from .reading import ANNOTATIONS, SchemaDocument, closed, closed_note, fits, types_of
 from .rules import (
     EMPTY,
     Alternatives,
@@ -272,8 +272,7 @@ class Values:
         if "$ref" in schema:
             return self._reference(schema, document, path, depth)
         if "const" in schema:
-            document.offer(path, "const", 1)
-            document.measure(schema["const"], path, "const")
+            document.allow(path, "const", schema["const"])
             return self.constant(schema["const"])
         if "enum" in schema:
             return self._enum(schema, document, path)
@@ -282,23 +281,17 @@ class Values:
                 return self._alternatives(schema, word, document, path, depth)
         if "allOf" in schema:
             return self._value(document.merge(schema, path), document, path, depth + 1)
-        types = schema.get("type")
-        if types is None:
-            types = "object" if "properties" in schema else "array" if "items" in schema else None
-            if types is None:
-                self._weaken(document.tool, schema, tuple(w for w in schema if w in WEAK and w not in _WEAK_ANY))
-                return self.any()
-        listed = [types] if isinstance(types, str) else list(dict.fromkeys(types))
-        if schema.get("nullable") is True and "null" not in listed:
-            listed.append("null")
+        listed = types_of(schema)
+        if listed is None:
+            self._weaken(document.tool, schema, tuple(w for w in schema if w in WEAK and w not in _WEAK_ANY))
+            return self.any()
         return choice(*(self._typed(t, schema, document, path, depth) for t in listed))
 
     def _enum(self, schema: Mapping[str, Any], document: SchemaDocument, path: str) -> Node:
         values, types = schema["enum"], schema.get("type")
         if not isinstance(values, Sequence) or not values:
             raise document.error(path, "'enum' is not a list of values")
-        document.offer(path, "enum", len(values))
-        document.measure(values, path, "enum")
+        document.allow(path, "enum", values)
         listed = types if types is None or isinstance(types, str) else frozenset(types)
         return choice(*(self.constant(v) for v in values if fits(v, listed)))
 

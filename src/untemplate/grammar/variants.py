@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from .reading import SchemaDocument
+from .reading import SchemaDocument, types_of
 from .rules import JsonSchema
 from .schema import frozen
 
-__all__ = ["variants", "with_definitions"]
+__all__ = ["constants", "variants", "with_definitions"]
 
 _MAX_DEPTH: Final = 32
 _IGNORED: Final = frozenset(("description", "title", "default", "$defs"))
@@ -32,35 +32,36 @@ def variants(schema: Any, document: SchemaDocument, depth: int = 0) -> list[Any]
     if depth > _MAX_DEPTH:
         raise document.error("", "'$ref' points at itself")
     if "$ref" in schema:
-        target = document.resolve(schema["$ref"], "")
-        plain = _plain(schema)
-        if isinstance(target, Mapping) and len(plain) > 1:
-            target = document.merge(document.narrowed(plain, "$ref", target, ""), "")
-        return variants(target, document, depth + 1)
+        return variants(_referred(schema, document), document, depth + 1)
     if "allOf" in schema:
         return variants(document.merge(schema, ""), document, depth + 1)
     for word in ("anyOf", "oneOf"):
         parts = schema.get(word)
         if isinstance(parts, Sequence) and parts:
             return _alternatives(schema, word, parts, document, depth)
-    if "const" in schema:
-        document.offer("", "const", 1)
-        document.measure(schema["const"], "", "const")
-        return [{"const": schema["const"]}]
-    if "enum" in schema:
-        document.offer("", "enum", len(schema["enum"]))
-        document.measure(schema["enum"], "", "enum")
-        return [{"enum": list(schema["enum"])}]
-    types = schema.get("type")
-    if types is None:
-        types = "object" if "properties" in schema else "array" if "items" in schema else None
-        if types is None:
-            return [True]
-    listed = [types] if isinstance(types, str) else list(dict.fromkeys(types))
-    if schema.get("nullable") is True and "null" not in listed:
-        listed.append("null")
+    for word in ("const", "enum"):
+        if word in schema:
+            document.allow("", word, schema[word])
+            return [{word: schema[word]}]
+    listed = types_of(schema)
+    if listed is None:
+        return [True]
     document.step("", "type", len(listed) * len(schema))
     return [{**schema, "type": kind} for kind in listed]
+
+
+def constants(part: Mapping[str, Any]) -> Sequence[Any] | None:
+    """Return the values that a plain schema lists; ``None`` if it lists none."""
+    return [part["const"]] if "const" in part else part.get("enum")
+
+
+def _referred(schema: Mapping[str, Any], document: SchemaDocument) -> Any:
+    """Return the schema that ``$ref`` refers to, with the keywords next to it."""
+    target = document.resolve(schema["$ref"], "")
+    plain = _plain(schema)
+    if isinstance(target, Mapping) and len(plain) > 1:
+        return document.merge(document.narrowed(plain, "$ref", target, ""), "")
+    return target
 
 
 def _alternatives(
