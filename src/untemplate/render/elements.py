@@ -5,7 +5,6 @@ The rules are those of :mod:`.expressible`: in doubt the answer is no.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,10 +15,10 @@ from ..format.spelling import json_text
 from ..jsontext.well_formed import MAX_DEPTH
 from ..schemas.reading import SchemaNode
 from .reasons import Inexpressible
+from .shared import MAX_KEY, WS, becomes
 
 __all__ = ["ElementRules", "elements_problem"]
 
-_MAX_KEY: Final = 1024
 _NOT_IN_NAME: Final = re.compile(r"[<>\r\n]")
 
 
@@ -52,12 +51,12 @@ def _members(
 def _names_element(rules: ElementRules, key: str) -> bool:
     """True if a key can be the name in a tag, and neither tag reads as another marker."""
     arguments = rules.arguments
-    if not key or key != key.strip(" \t\r\n") or key[0] == "/" or len(key) > _MAX_KEY:
+    if not key or key != key.strip(WS) or key[0] == "/" or len(key) > MAX_KEY or _NOT_IN_NAME.search(key):
         return False
-    if _NOT_IN_NAME.search(key) or (key + arguments.name_close).find(arguments.name_close) != len(key):
+    if (key + arguments.name_close).find(arguments.name_close) != len(key):
         return False
     opened, closed = (before + key + arguments.name_close for before in (arguments.open.text, arguments.close.text))
-    return not any(opened.startswith(text) for text in arguments.close.spellings) and not any(
+    return not opened.startswith(arguments.close.spellings) and not any(
         tag.startswith(text) or text.startswith(tag) for tag in (opened, closed) for text in rules.markers
     )
 
@@ -68,21 +67,31 @@ def _value(
     if len(around) > MAX_DEPTH:
         return Inexpressible.VALUE_TYPE
     if isinstance(value, (Mapping, list, tuple)):
-        first = next(iter(value), None) if isinstance(value, Mapping) else rules.arguments.item
-        if _read_as_array(rules, node, first if value else None) != (not isinstance(value, Mapping)):
-            return Inexpressible.VALUE_TYPE
-        if isinstance(value, Mapping):
-            return _members(rules, value, node, around)
-        item = rules.arguments.item
-        problems = (_value(rules, x, node.items(), (*around, item), frozenset((item,))) for x in value)
-        return next((problem for problem in problems if problem is not None), None)
+        return _container(rules, value, node, around)
     text = value if isinstance(value, str) else json_text(value)
     if _may_end(rules, text, around, siblings):
         return Inexpressible.MARKER_IN_VALUE
-    opened = text.lstrip(" \t\r\n")
+    opened = text.lstrip(WS)
     if (node.is_object or node.is_array) and opened.startswith(rules.arguments.open.text):
         return Inexpressible.MARKER_IN_VALUE
-    return None if _type_fits(value, text, node) else Inexpressible.VALUE_TYPE
+    return None if becomes(value, text, node.param) else Inexpressible.VALUE_TYPE
+
+
+def _container(
+    rules: ElementRules,
+    value: Mapping[str, Any] | list[Any] | tuple[Any, ...],
+    node: SchemaNode,
+    around: tuple[str, ...],
+) -> Inexpressible | None:
+    """Return the reason why an object or an array is not read back from its elements."""
+    item = rules.arguments.item
+    first = next(iter(value), None) if isinstance(value, Mapping) else item
+    if _read_as_array(rules, node, first if value else None) != (not isinstance(value, Mapping)):
+        return Inexpressible.VALUE_TYPE
+    if isinstance(value, Mapping):
+        return _members(rules, value, node, around)
+    problems = (_value(rules, x, node.items(), (*around, item), frozenset((item,))) for x in value)
+    return next((problem for problem in problems if problem is not None), None)
 
 
 def _read_as_array(rules: ElementRules, node: SchemaNode, first: str | None) -> bool | None:
@@ -120,9 +129,3 @@ def _may_end(rules: ElementRules, text: str, around: tuple[str, ...], siblings: 
 def _ends(text: str, literal: str) -> range:
     """Return the places at the end of the text at which a literal could begin and end after the text."""
     return range(max(len(text) - len(literal) + 1, 0), len(text))
-
-
-def _type_fits(value: Any, text: str, node: SchemaNode) -> bool:
-    if node.param is None or node.param.streams:
-        return isinstance(value, str)
-    return json_text(json.loads(node.param.encode(text))) == json_text(value)

@@ -15,9 +15,10 @@ from typing import Any
 from ..format import Channels, Content, Format, JsonBody, NamedBody, Reasoning, Tools
 from ..machine.markdown import IN_STRING, ON_QUOTED_LINE, TextBefore
 from ..tools import ToolSet
-from .calls import ILLEGAL, MAX_NAME, WS, call_problem, name_ends, spellings
+from .calls import call_problem
 from .message import AssistantMessage, read_message
 from .reasons import Inexpressible
+from .shared import ILLEGAL, MAX_NAME, WS, name_ends, spellings, spellings_of
 from .turn import empty_block, opening, wraps
 
 __all__ = ["expressible"]
@@ -38,26 +39,15 @@ def expressible(fmt: Format, message: Any, tools: Any = None) -> Inexpressible |
     """
     read = read_message(message)
     offered = ToolSet(tools)
-    # If no tools are offered, nothing is a call, so nothing can be mistaken for one.
-    syntaxes = fmt.tools if tools is None or offered.names else ()
-    problem = _parts_problem(fmt, read, offered)
+    problem = (
+        _parts_problem(fmt, read, offered)
+        or _place_of_calls_problem(fmt, read, offered)
+        or _texts_problem(fmt, read, offered)
+    )
     if problem is not None:
         return problem
-    if read.calls and not offered.known and fmt.tools and fmt.tools[0].alone:
-        return Inexpressible.UNKNOWN_TOOL  # a call without any marker is read only if its tool is offered
-    if read.calls and read.content and fmt.tools and _quotes(fmt.tools[0], read.content):
-        return Inexpressible.CONTENT_WITH_CALLS
-    if fmt.channels is not None:
-        problem = _channel_texts_problem(fmt, fmt.channels, read)
-    else:
-        problem = _texts_problem(fmt, read, syntaxes, offered)
-    if problem is not None:
-        return problem
-    for call in read.calls:
-        problem = call_problem(fmt, call, offered)
-        if problem is not None:
-            return problem
-    return None
+    problems = (call_problem(fmt, call, offered) for call in read.calls)
+    return next((problem for problem in problems if problem is not None), None)
 
 
 def _quotes(tools: Tools, content: str) -> bool:
@@ -78,52 +68,82 @@ def _parts_problem(fmt: Format, message: AssistantMessage, offered: ToolSet) -> 
         return None
     if (channels is None and not fmt.tools) or (offered.known and not offered.names):
         return Inexpressible.NO_CALLS
-    if channels is not None:
+    return None
+
+
+def _place_of_calls_problem(fmt: Format, message: AssistantMessage, offered: ToolSet) -> Inexpressible | None:
+    """Return the reason why these calls cannot follow one another or the content."""
+    if not message.calls or not fmt.tools:
         return None
     tools = fmt.tools[0]
-    if tools.bare and message.content:
-        return Inexpressible.CONTENT_WITH_CALLS
-    apart = tools.one_a_line or (tools.separator is not None and tools.separator.text.strip(WS))
-    if len(message.calls) > 1 and tools.bare and tools.list_open is None and not apart:
-        return Inexpressible.PARALLEL_CALLS
-    return None
+    if fmt.channels is None and tools.bare:
+        if message.content:
+            return Inexpressible.CONTENT_WITH_CALLS
+        if len(message.calls) > 1 and not _stand_apart(tools):
+            return Inexpressible.PARALLEL_CALLS
+    if tools.alone and not offered.known:
+        return Inexpressible.UNKNOWN_TOOL  # a call without any marker is read only if its tool is offered
+    return Inexpressible.CONTENT_WITH_CALLS if message.content and _quotes(tools, message.content) else None
+
+
+def _stand_apart(tools: Tools) -> bool:
+    """True if something separates calls without a marker."""
+    separator = "" if tools.separator is None else tools.separator.text.strip(WS)
+    return tools.one_a_line or tools.list_open is not None or separator != ""
 
 
 # -- Texts --------------------------------------------------------------------------------------------------------
 
 
-def _texts_problem(
+def _texts_problem(fmt: Format, message: AssistantMessage, offered: ToolSet) -> Inexpressible | None:
+    """Return the reason why reasoning or content is not read back as it is."""
+    if fmt.channels is not None:
+        return _channel_texts_problem(fmt, fmt.channels, message)
+    # If no tools are offered, nothing is a call, so nothing can be mistaken for one.
+    syntaxes = fmt.tools if offered.names or not offered.known else ()
+    return _reasoning_problem(fmt, message, syntaxes) or _content_problem(fmt, message, syntaxes, offered)
+
+
+def _reasoning_problem(fmt: Format, message: AssistantMessage, syntaxes: tuple[Tools, ...]) -> Inexpressible | None:
+    text, reasoning = message.reasoning, fmt.reasoning
+    if not text:
+        return None
+    assert reasoning is not None
+    after = reasoning.close.text
+    if _touches(text, fmt.turn.start is not None or reasoning.open is not None, True):
+        return Inexpressible.OUTER_WHITE_SPACE
+    marked = (
+        _holds(text, after, reasoning.close.spellings)
+        or text.startswith(spellings(reasoning.open))
+        or (fmt.content is not None and text.lstrip(WS).startswith(fmt.content.open.spellings))
+        or _opens_call(fmt, text, after, syntaxes)
+        or _straddles(text, after, spellings(fmt.turn.end))
+    )
+    return Inexpressible.MARKER_IN_REASONING if marked else None
+
+
+def _content_problem(
     fmt: Format, message: AssistantMessage, syntaxes: tuple[Tools, ...], offered: ToolSet
 ) -> Inexpressible | None:
-    reasoning = fmt.reasoning
-    turn = fmt.turn.start is not None
-    block = reasoning is not None and (message.reasoning != "" or empty_block(fmt, None))
-    calls = opening(fmt.tools[0]) if message.calls else ""
-    if message.reasoning:
-        assert reasoning is not None
-        text, after = message.reasoning, reasoning.close.text
-        if _touches(text, turn or reasoning.open is not None, True):
-            return Inexpressible.OUTER_WHITE_SPACE
-        if (
-            _holds(text, after, reasoning.close.spellings)
-            or text.startswith(spellings(reasoning.open))
-            or (fmt.content is not None and text.lstrip(WS).startswith(fmt.content.open.spellings))
-            or _opens_call(fmt, text, after, syntaxes)
-            or _straddles(text, after, spellings(fmt.turn.end))
-        ):
-            return Inexpressible.MARKER_IN_REASONING
-    if not message.content:
-        return None
     text = message.content
+    if not text:
+        return None
+    block = fmt.reasoning is not None and (message.reasoning != "" or empty_block(fmt, None))
     wrap = wraps(fmt, message)
-    after = (fmt.tools[0].lead + calls if calls else "") if wrap is None else wrap.close.text
-    if _touches(text, turn or block or wrap is not None, after != ""):
+    after = wrap.close.text if wrap is not None else _before_calls(fmt) if message.calls else ""
+    if _touches(text, fmt.turn.start is not None or block or wrap is not None, after != ""):
         return Inexpressible.OUTER_WHITE_SPACE
     if _content_marker(fmt, text, after, wrap) or _opens_call(fmt, text, after, syntaxes):
         return Inexpressible.MARKER_IN_CONTENT
     if any(_bare_call(tools, text.lstrip(WS), offered) for tools in syntaxes):
         return Inexpressible.LOOKS_LIKE_A_CALL
     return None
+
+
+def _before_calls(fmt: Format) -> str:
+    """Return the markup between content and the first call's name or object."""
+    opened = opening(fmt.tools[0])
+    return fmt.tools[0].lead + opened if opened else ""
 
 
 def _content_marker(fmt: Format, text: str, after: str, wrap: Content | None) -> bool:
@@ -163,21 +183,24 @@ def _channel_texts_problem(fmt: Format, channels: Channels, message: AssistantMe
         (message.reasoning, Inexpressible.MARKER_IN_REASONING, message.content or message.calls),
         (message.content, Inexpressible.MARKER_IN_CONTENT, message.calls),
     )
-    closes = (*spellings(channels.close), *spellings(channels.call_close))
     for text, reason, more in texts:
-        if not text:
-            continue
         after = ("" if channels.close is None else channels.close.text) + channels.open.text if more else ""
-        if _touches(text, True, after != ""):
+        if text and _touches(text, True, after != ""):
             return Inexpressible.OUTER_WHITE_SPACE
-        ends = spellings(fmt.turn.end)
-        if (not after and text.rstrip(WS).endswith(ends)) or _straddles(text, after, ends):
-            return reason
-        kinds = (*spellings(channels.reasoning_body), *spellings(channels.call_body))
-        heads = (*spellings(channels.channel), *kinds, *(spellings(channels.body) if kinds else ()))
-        if _holds(text, after, (*closes, *heads)) or _opens_header(text, after, channels):
+        if text and _ends_message(fmt, channels, text, after):
             return reason
     return None
+
+
+def _ends_message(fmt: Format, channels: Channels, text: str, after: str) -> bool:
+    """True if a text holds, or forms with the markup after it, a marker that ends it."""
+    ends = spellings(fmt.turn.end)
+    if (not after and text.rstrip(WS).endswith(ends)) or _straddles(text, after, ends):
+        return True
+    kinds = spellings_of(channels.reasoning_body, channels.call_body)
+    heads = (*spellings(channels.channel), *kinds, *(spellings(channels.body) if kinds else ()))
+    closes = spellings_of(channels.close, channels.call_close)
+    return _holds(text, after, (*closes, *heads)) or _opens_header(text, after, channels)
 
 
 def _opens_header(text: str, after: str, channels: Channels) -> bool:
@@ -287,11 +310,16 @@ def _follows(tools: Tools, parts: list[tuple[str, ...] | NamedBody], text: str, 
 def _names(tools: Tools, body: NamedBody, text: str) -> bool:
     """True if ``text`` begins with a name and a text that ends it, or ends within them."""
     illegal = ILLEGAL - set(re.sub(r"\{\w+\}", "", body.name))
-    ends = [at for end in name_ends(tools, body) if (at := text.find(end)) >= 0]
-    name = text[: min(ends, default=len(text))].strip(WS)
+    end = _end_of_name(tools, body, text)
+    name = text[: len(text) if end is None else end].strip(WS)
     if illegal & set(name) or len(name) > MAX_NAME:
         return False
-    return name != "" or not ends
+    return name != "" or end is None
+
+
+def _end_of_name(tools: Tools, body: NamedBody, text: str) -> int | None:
+    """Return where the first text that ends a name begins; ``None`` if there is none."""
+    return min((at for end in name_ends(tools, body) if (at := text.find(end)) >= 0), default=None)
 
 
 def _bare_call(tools: Tools, text: str, offered: ToolSet) -> bool:
@@ -312,6 +340,5 @@ def _bare_body(tools: Tools, text: str, offered: ToolSet) -> bool:
         keys = (body.name_key, *body.accepted_name_keys)
         # An escape can spell a key differently.
         return text.startswith("{") and (body.name_is_key or "\\u" in text or any(f'"{key}"' in text for key in keys))
-    ends = [at for end in name_ends(tools, body) if (at := text.find(end)) >= 0]
-    name = text[: min(ends, default=0)].strip(WS)
+    name = text[: _end_of_name(tools, body, text) or 0].strip(WS)
     return name != "" and not ILLEGAL & set(name) and (not offered.known or name in offered.names)

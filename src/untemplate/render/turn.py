@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from ..format import Body, Channels, Content, Format, JsonBody, Marker, NamedBody, Tools
@@ -39,10 +40,7 @@ def render(fmt: Format, message: Any, *, start_index: int = 0, prompt_opened: bo
     read = read_message(message)
     if fmt.channels is not None:
         return _channels_text(fmt, fmt.channels, read, start_index, prompt_opened)
-    if read.reasoning and fmt.reasoning is None:
-        raise ValueError(f"no_reasoning: {fmt.name} has no place for reasoning")
-    if read.calls and not fmt.tools:
-        raise ValueError(f"no_calls: {fmt.name} has no calls")
+    _check_places(fmt, read)
     parts: list[str] = []
     if fmt.reasoning is not None and (read.reasoning or empty_block(fmt, prompt_opened)):
         if not prompt_opened:
@@ -57,6 +55,13 @@ def render(fmt: Format, message: Any, *, start_index: int = 0, prompt_opened: bo
             parts.append(tools.lead)
         parts.append(_calls_text(fmt, tools, read.calls, start_index))
     return "".join(parts)
+
+
+def _check_places(fmt: Format, message: AssistantMessage) -> None:
+    if message.reasoning and fmt.reasoning is None:
+        raise ValueError(f"no_reasoning: {fmt.name} has no place for reasoning")
+    if message.calls and not fmt.tools:
+        raise ValueError(f"no_calls: {fmt.name} has no calls")
 
 
 def empty_block(fmt: Format, prompt_opened: bool | None) -> bool:
@@ -173,18 +178,20 @@ def _channels_text(
     if message.content:
         written.append((content_header(channels, before_calls=bool(message.calls)) + message.content, close))
     call_close = close if channels.call_close is None else channels.call_close.text
-    if message.calls and fmt.tools and channels.calls_together:
-        text = _calls_text(fmt, fmt.tools[0], message.calls, start_index)
-        written.append((call_header(channels, "") + text, call_close))
-        calls: tuple[MessageCall, ...] = ()
-    else:
-        calls = message.calls
-    for i, call in enumerate(calls, start_index):
-        text = _calls_text(fmt, fmt.tools[0], (call,), i) if fmt.tools else json_arguments(call)
-        written.append((call_header(channels, call.name) + text, call_close))
+    written += [(text, call_close) for text in _call_messages(fmt, channels, message.calls, start_index)]
     joint = channels.open.text + channels.role
     texts = [text + (closed + joint if i < len(written) - 1 else "") for i, (text, closed) in enumerate(written)]
     return "".join(texts)
+
+
+def _call_messages(fmt: Format, channels: Channels, calls: tuple[MessageCall, ...], start_index: int) -> Iterator[str]:
+    """Yield the messages of calls, headers included: one for each call, or one for all."""
+    if calls and fmt.tools and channels.calls_together:
+        yield call_header(channels, "") + _calls_text(fmt, fmt.tools[0], calls, start_index)
+        return
+    for i, call in enumerate(calls, start_index):
+        text = _calls_text(fmt, fmt.tools[0], (call,), i) if fmt.tools else json_arguments(call)
+        yield call_header(channels, call.name) + text
 
 
 def reasoning_header(channels: Channels) -> str:
