@@ -233,15 +233,10 @@ class _Check:
         if words and not any(_is(value, word) for word in words):
             self._fail(path, "type", f"expected {' or '.join(words)}, got {_described(value)}", schema)
             return
-        for word in ("enum", "const"):
-            if word in schema:
-                allowed = schema[word] if word == "enum" else [schema[word]]
-                allowed = allowed if isinstance(allowed, (list, tuple)) else [value]
-                self._visits += len(allowed)
-                if not any(equal_values(value, option) for option in allowed):
-                    options = ", ".join(map(_shown, allowed[:8])) + (", …" if len(allowed) > 8 else "")
-                    self._fail(path, "enum", f"{_described(value)} is not one of: {options}", schema)
-                    return
+        if "enum" in schema and not self._is_one_of(value, schema["enum"], schema, path):
+            return
+        if "const" in schema and not self._is_one_of(value, [schema["const"]], schema, path):
+            return
         if "$ref" in schema:
             self.value(value, resolve(schema["$ref"], self.root), path, seen)
         if isinstance(schema.get("allOf"), (list, tuple)):
@@ -254,6 +249,16 @@ class _Check:
             self._object(value, schema, path)
         elif isinstance(value, list):
             self._array(value, schema, path)
+
+    def _is_one_of(self, value: Any, options: Any, schema: Mapping[str, Any], path: Path) -> bool:
+        if not isinstance(options, (list, tuple)):
+            return True
+        self._visits += len(options)
+        if any(equal_values(value, option) for option in options):
+            return True
+        shown = ", ".join(map(_shown, options[:8])) + (", …" if len(options) > 8 else "")
+        self._fail(path, "enum", f"{_described(value)} is not one of: {shown}", schema)
+        return False
 
     def _object(self, value: dict[str, Any], schema: Mapping[str, Any], path: Path) -> None:
         properties = schema.get("properties")
@@ -295,7 +300,11 @@ class _Check:
             return
         if fit:
             self._fail(path, "schema", f"fits {fit} of {len(tried)} alternatives, one is allowed", schema)
-            return
+        else:
+            self._none_fits(value, schema, path, tried)
+
+    def _none_fits(self, value: Any, schema: Mapping[str, Any], path: Path, tried: list[list[Failure]]) -> None:
+        """Record what is wrong with a value that fits none of the alternatives."""
         # The alternative that the value was meant for is the only one whose type it has.
         meant = [found for found in tried if not any(f.path == path and f.slug == "type" for f in found)]
         if len(meant) == 1:

@@ -147,6 +147,9 @@ def _member(piece: str) -> str:
     return f"{written}: {found[2]}" if found[2] else written
 
 
+_NOTHING: Final = ('""', '"')
+"""Strings without text, which have no span."""
+
 # -- tags ---------------------------------------------------------------------------------------------------------
 
 
@@ -169,9 +172,9 @@ def in_tags(call: CallText, decode: Callable[[str], str] = str) -> Rest | None:
         piece = pieces[number] if number < len(pieces) else ""
         end = len(arguments) if arguments[at:] == piece.strip(WS) else _value_end(arguments, at)
         value = arguments[at:end]
-        if value not in ('""', '"'):
+        if value not in _NOTHING:
             if not _same_value(value, piece) and not _same_value(value, decode(piece)):
-                return rest_of(piece, _unescaped(value[1:].removesuffix('"')) if value[:1] == '"' else value)
+                return _other_value(value, piece)
             number += bool(piece)
         at = end
     left = "".join(pieces[number:])
@@ -211,12 +214,17 @@ def in_elements(call: CallText) -> Rest | None:
         if value[0] not in "[{":
             value = found[0] if (found := _ELEMENT_VALUE.match(arguments, at)) else value
         at += len(value)
-        if value not in ('""', '"'):
+        if value not in _NOTHING:
             if not _same_value(value, piece):
-                return rest_of(piece, _unescaped(value[1:].removesuffix('"')) if value[:1] == '"' else value)
+                return _other_value(value, piece)
             number += bool(piece)
     left = "".join(pieces[number:])
     return (left, "") if left else None
+
+
+def _other_value(value: str, piece: str) -> Rest | None:
+    """Return the rest of a value that is not the text of its tag."""
+    return rest_of(piece, _unescaped(value[1:].removesuffix('"')) if value[:1] == '"' else value)
 
 
 def _value_end(text: str, at: int) -> int:

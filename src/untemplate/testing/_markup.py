@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..format import Channels, ElementArguments, Format, JsonBody, Marker, TaggedArguments
+from ..format import Arguments, Channels, ElementArguments, Format, JsonBody, Marker, TaggedArguments
 
 
 def markup_rest(fmt: Format, piece: str, cut: bool) -> str:
@@ -47,32 +47,45 @@ def _markup_words(fmt: Format) -> _Words:
     attributes: list[str] = []
     for tools in fmt.tools:
         body = tools.body
-        if isinstance(body, JsonBody):
-            keys = [body.name_key, body.arguments_key, *body.accepted_name_keys, *body.accepted_arguments_keys]
-            keys += [k for k in (body.id_key, body.nested_key) if k]
-            words |= {json.dumps(k) for k in keys}
-            words |= {json.dumps(part) for constant in body.constants for part in constant}
-            # OpenAI's functions have this member, so it may occur in any Format.
-            words |= {"null", '"type"', '"function"'}
-            continue
-        if isinstance(body.arguments, TaggedArguments):
-            # What a key's pattern brings along: ``{key}" string="{string}``.
-            pieces = [p for p in re.split(r"\{\w+\}", body.arguments.key) if p]
-            words |= set(pieces)
-            attributes += [rf"{re.escape(piece)}[A-Za-z]*" for piece in pieces]
-            if body.arguments.type_open is not None:
-                attributes.append(rf"(?:{_either(body.arguments.type_open)})\s*[A-Za-z]*")
-            if body.arguments.escape == "cdata":
-                words |= {"<![CDATA[", "]]>"}
-        elif isinstance(body.arguments, ElementArguments):
-            attributes += _tags(body.arguments)
-            words.add(body.arguments.name_close)
+        words |= _words_of_object(body) if isinstance(body, JsonBody) else _words_of_arguments(body.arguments)
+        attributes += [] if isinstance(body, JsonBody) else _attributes_of(body.arguments)
     if fmt.channels is not None:
         attributes.append(_header(fmt, fmt.channels))
     has_json = any(isinstance(tools.body, JsonBody) for tools in fmt.tools)
     text = r"[^\s{}\[\]\",:]" if has_json else r"\S"
     literals = sorted(words, key=len, reverse=True)
     return _Words(re.compile("|".join([*attributes, *map(re.escape, literals)]) or "(?!)"), literals, text)
+
+
+def _words_of_object(body: JsonBody) -> set[str]:
+    keys = [body.name_key, body.arguments_key, *body.accepted_name_keys, *body.accepted_arguments_keys]
+    keys += [key for key in (body.id_key, body.nested_key) if key]
+    words = {json.dumps(key) for key in keys} | {json.dumps(part) for constant in body.constants for part in constant}
+    # OpenAI's functions have this member, so it may occur in any Format.
+    return words | {"null", '"type"', '"function"'}
+
+
+def _words_of_arguments(arguments: Arguments) -> set[str]:
+    if isinstance(arguments, TaggedArguments):
+        return {*_pieces_of_key(arguments), *(("<![CDATA[", "]]>") if arguments.escape == "cdata" else ())}
+    return {arguments.name_close} if isinstance(arguments, ElementArguments) else set()
+
+
+def _attributes_of(arguments: Arguments) -> list[str]:
+    """Return expressions for the parts of tags that change with the value."""
+    if isinstance(arguments, ElementArguments):
+        return _tags(arguments)
+    if not isinstance(arguments, TaggedArguments):
+        return []
+    attributes = [rf"{re.escape(piece)}[A-Za-z]*" for piece in _pieces_of_key(arguments)]
+    if arguments.type_open is not None:
+        attributes.append(rf"(?:{_either(arguments.type_open)})\s*[A-Za-z]*")
+    return attributes
+
+
+def _pieces_of_key(arguments: TaggedArguments) -> list[str]:
+    """Return the texts that a key's pattern brings along: ``{key}" string="{string}``."""
+    return [piece for piece in re.split(r"\{\w+\}", arguments.key) if piece]
 
 
 def _tags(arguments: ElementArguments) -> list[str]:

@@ -15,26 +15,7 @@ _EXPECTED_KEYS: Final = ("reasoning", "content", "tool_calls", "finish_reason", 
 
 
 def expect(subject: Subject, expected: ParsedOutput | Mapping[str, Any]) -> None:
-    result = subject.whole.result
-    if isinstance(expected, ParsedOutput):
-        wanted: dict[str, Any] = {
-            "reasoning": expected.reasoning_content,
-            "content": expected.content,
-            "tool_calls": [(c.function.name, c.function.arguments, c.status) for c in expected.tool_calls],
-            "finish_reason": expected.finish_reason,
-        }
-    else:
-        unknown = set(expected) - set(_EXPECTED_KEYS)
-        if unknown:
-            raise ValueError(f"expected has {', '.join(map(repr, sorted(unknown)))}; it may have {_EXPECTED_KEYS}")
-        wanted = dict(expected)
-    got: dict[str, Any] = {
-        "reasoning": result.reasoning_content,
-        "content": result.content,
-        "tool_calls": [(c.function.name, c.function.arguments, c.status) for c in result.tool_calls],
-        "finish_reason": result.finish_reason,
-        "diagnostics": [d.code for d in result.diagnostics],
-    }
+    wanted, got = _wanted(expected), _got(subject.whole.result)
     for part in ("reasoning", "content"):
         if (got[part] or None) != (wanted.get(part) or None):
             raise subject.fail("the message", f"{part} is another" + difference(wanted.get(part), got[part]))
@@ -44,6 +25,27 @@ def expect(subject: Subject, expected: ParsedOutput | Mapping[str, Any]) -> None
     for part in ("finish_reason", "diagnostics"):
         if wanted.get(part) is not None and wanted[part] != got[part]:
             raise subject.fail("the message", f"{part}" + difference(wanted[part], got[part]))
+
+
+def _wanted(expected: ParsedOutput | Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(expected, ParsedOutput):
+        parts = _got(expected)
+        del parts["diagnostics"]
+        return parts
+    unknown = set(expected) - set(_EXPECTED_KEYS)
+    if unknown:
+        raise ValueError(f"expected has {', '.join(map(repr, sorted(unknown)))}; it may have {_EXPECTED_KEYS}")
+    return dict(expected)
+
+
+def _got(result: ParsedOutput) -> dict[str, Any]:
+    return {
+        "reasoning": result.reasoning_content,
+        "content": result.content,
+        "tool_calls": [(c.function.name, c.function.arguments, c.status) for c in result.tool_calls],
+        "finish_reason": result.finish_reason,
+        "diagnostics": [d.code for d in result.diagnostics],
+    }
 
 
 def _same_call(wanted: tuple[Any, ...], got: tuple[Any, ...]) -> bool:

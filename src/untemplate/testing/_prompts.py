@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-from ..format import Marker
 from ._markup import markers
 from ._subject import Subject, difference
 
@@ -15,28 +12,41 @@ def start_states(subject: Subject) -> None:
     An opening marker means the same in the prompt as in the output. After closed reasoning the rest of the message is
     the same. The user's text has no influence.
     """
-    fmt = subject.format
-    reasoning = fmt.reasoning
     prompt = subject.context.get("prompt")
-    wanted = subject.whole.same()["message"]
-    start = fmt.turn.start.text if fmt.turn.start is not None else ""
-    if prompt is not None and start and any(s in prompt for s in cast(Marker, fmt.turn.start).spellings):
-        decoys = " ".join(s for m in markers(fmt) for s in m.spellings)
-        got = subject.run([subject.raw], prompt=f"{decoys}\n{prompt}").folded
-        if got != wanted:
-            raise subject.fail("the start state comes from the prompt's end", difference(wanted, got))
-    if reasoning is None or "prefill" in subject.context or not start:
+    start = subject.format.turn.start
+    if start is None or not start.text:
         return
-    if prompt is None and reasoning.open is not None:
-        opener = next((s for s in reasoning.open.spellings if subject.raw.lstrip(" \t\r\n").startswith(s)), None)
-        if opener is not None:
-            rest = subject.raw.lstrip(" \t\r\n")[len(opener) :]
-            got = subject.run([rest], prompt=f"{start}{reasoning.open.text}").folded
-            if got != wanted:
-                raise subject.fail(
-                    "an opening marker in the prompt", f"with {rest!r}" + difference(wanted, got), [rest]
-                )
-    _behind_closed(subject, start)
+    if prompt is not None and any(s in prompt for s in start.spellings):
+        _after_decoys(subject, prompt)
+    if subject.format.reasoning is None or "prefill" in subject.context:
+        return
+    if prompt is None:
+        _opened_by_prompt(subject, start.text)
+    _behind_closed(subject, start.text)
+
+
+def _after_decoys(subject: Subject, prompt: str) -> None:
+    """Check that markers before the turn in the prompt change nothing."""
+    wanted = subject.whole.same()["message"]
+    decoys = " ".join(s for m in markers(subject.format) for s in m.spellings)
+    got = subject.run([subject.raw], prompt=f"{decoys}\n{prompt}").folded
+    if got != wanted:
+        raise subject.fail("the start state comes from the prompt's end", difference(wanted, got))
+
+
+def _opened_by_prompt(subject: Subject, start: str) -> None:
+    """Check the same output with its first marker in the prompt, if that opens reasoning."""
+    reasoning = subject.format.reasoning
+    assert reasoning is not None
+    raw = subject.raw.lstrip(" \t\r\n")
+    openers = () if reasoning.open is None else reasoning.open.spellings
+    opener = next((s for s in openers if raw.startswith(s)), None)
+    if reasoning.open is None or opener is None:
+        return
+    rest, wanted = raw[len(opener) :], subject.whole.same()["message"]
+    got = subject.run([rest], prompt=f"{start}{reasoning.open.text}").folded
+    if got != wanted:
+        raise subject.fail("an opening marker in the prompt", f"with {rest!r}" + difference(wanted, got), [rest])
 
 
 def _behind_closed(subject: Subject, start: str) -> None:

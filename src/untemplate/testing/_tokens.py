@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -89,22 +89,10 @@ def token_ids(subject: Subject, tokenizer: Any) -> None:
     first = subject.run(texts, ids=ids, parser=parser)
     wanted = first.same()
     if _markers_only(subject, special):
-        told, proven = subject.whole.same(), {**wanted}
-        for found in (told, proven):
-            found["diagnostics"] = [note for note in found["diagnostics"] if note[0] != _NOT_PROVEN]
-        _same(subject, "ids say what the text says", told, proven, texts)
-    lags = range(1, 21) if subject.exhaustive else (subject.random.choice(_LAGS), subject.random.choice(_LAGS))
-    ways = [("all at once", [subject.raw], [tokens.ids])]
-    ways += [(f"the text {lag} characters behind its ids", *_lagging(texts, ids, lag)) for lag in lags]
-    ways += [("several tokens at a time", *_grouped(subject, texts, ids))]
-    for what, chunks, groups in ways:
-        _same(
-            subject,
-            f"ids come with their text or before it: {what}",
-            wanted,
-            subject.run(chunks, ids=groups, parser=parser).same(),
-            chunks,
-        )
+        _same_without_ids(subject, wanted, texts)
+    for what, chunks, groups in _ways(subject, tokens):
+        got = subject.run(chunks, ids=groups, parser=parser).same()
+        _same(subject, f"ids come with their text or before it: {what}", wanted, got, chunks)
     if _markers_only(subject, special):
         blind = make(fmt, tokenizer=tokens, **settings)
         _same(subject, "ids without a table", wanted, subject.run(texts, ids=ids, parser=blind).same(), texts)
@@ -112,6 +100,24 @@ def token_ids(subject: Subject, tokenizer: Any) -> None:
         stripped = make(fmt, tokenizer=tokens.tokenizer, special_text="stripped", **settings)
         bare = ["" if t in special else t for t in texts]
         _same(subject, "stripped text with ids", wanted, subject.run(bare, ids=ids, parser=stripped).same(), bare)
+
+
+def _same_without_ids(subject: Subject, proven: Mapping[str, Any], texts: list[str]) -> None:
+    """Check that ids change nothing but what only they can prove."""
+    told, with_ids = subject.whole.same(), {**proven}
+    for found in (told, with_ids):
+        found["diagnostics"] = [note for note in found["diagnostics"] if note[0] != _NOT_PROVEN]
+    _same(subject, "ids say what the text says", told, with_ids, texts)
+
+
+def _ways(subject: Subject, tokens: _Tokens) -> Iterator[tuple[str, list[str], list[list[int]]]]:
+    """Yield ways in which text and ids can come: a name, the pieces of text, and the ids with each."""
+    texts, ids = tokens.texts, [[i] for i in tokens.ids]
+    lags = range(1, 21) if subject.exhaustive else (subject.random.choice(_LAGS), subject.random.choice(_LAGS))
+    yield "all at once", [subject.raw], [tokens.ids]
+    for lag in lags:
+        yield f"the text {lag} characters behind its ids", *_lagging(texts, ids, lag)
+    yield "several tokens at a time", *_grouped(subject, texts, ids)
 
 
 @dataclass(slots=True)

@@ -197,6 +197,17 @@ def _check(config: ParserEngineConfig) -> None:
         raise FormatError("arg_converter", f"{type(config.arg_converter).__name__} cannot be called")
     if config.arg_value_extender is not None and (config.arg_converter is None or not config.stream_arg_deltas):
         raise FormatError("arg_value_extender", "needs an arg_converter, and stream_arg_deltas=True")
+    _check_terminals(config)
+    for state, kind in config.content_events.items():
+        if not isinstance(state, ParserState):
+            raise FormatError("content_events", f"{state!r} is not a ParserState")
+        if kind not in CHUNKS:
+            valid = ", ".join(sorted(c.name for c in CHUNKS))
+            raise FormatError(f"content_events[{state.name}]", f"{kind!r} carries no text; these do: {valid}")
+    _check_transitions(config)
+
+
+def _check_terminals(config: ParserEngineConfig) -> None:
     used = {key[1] for key in config.transitions if isinstance(key, tuple) and len(key) == 2}
     for name in ("terminals", "token_id_terminals"):
         for terminal, value in getattr(config, name).items():
@@ -208,13 +219,6 @@ def _check(config: ParserEngineConfig) -> None:
             raise FormatError(
                 f"token_id_terminals[{terminal!r}]", f"unknown terminal: {_known(config)}, and no transition has it"
             )
-    for state, kind in config.content_events.items():
-        if not isinstance(state, ParserState):
-            raise FormatError("content_events", f"{state!r} is not a ParserState")
-        if kind not in CHUNKS:
-            valid = ", ".join(sorted(c.name for c in CHUNKS))
-            raise FormatError(f"content_events[{state.name}]", f"{kind!r} carries no text; these do: {valid}")
-    _check_transitions(config)
 
 
 def _check_literal(path: str, terminal: object, text: object, used: set[str]) -> None:
