@@ -47,7 +47,7 @@ class PrefixBreak:
 
 
 def find_prefix_breaks(frame: TurnFrame, calls: Style | None, reasoning: Style | None) -> tuple[PrefixBreak, ...]:
-    """Return every place where the rendering of a conversation changes as it goes on; none if it never does.
+    """Return every place where the rendering of a conversation changes when messages are added; none if it never does.
 
     Args:
         calls, reasoning: the shapes in which the template writes calls and reasoning, ``None`` if it does not.

@@ -182,16 +182,10 @@ def find_frame(prober: Prober, prompt: str) -> TurnFrame:
     Raises:
         AnalysisError: the template writes neither an assistant's message nor the beginning of one.
     """
-    frame = TurnFrame(prober)
     seen = _render_content(prober, prompt[prompt.rfind(ASKED) + len(ASKED) :])
     if not seen.fronts:
-        if not seen.prompt.strip():
-            reasons = "; ".join(list(prober.errors)[:1]) or "the answer does not show up"
-            raise AnalysisError(f"not a chat template: it writes no assistant's message: {reasons}")
-        # The template does not take this content, so only the prompt shows where turns begin.
-        frame.header = seen.prompt
-        frame.tails = {(): ""}
-        return frame
+        return _frame_of_prompt(prober, seen.prompt)
+    frame = TurnFrame(prober)
     frame.header = _common_header(seen)
     frame.log.append(f"prompt ending: {seen.added or seen.prompt!r}")
     _find_end(frame, seen)
@@ -210,6 +204,14 @@ def find_frame(prober: Prober, prompt: str) -> TurnFrame:
         frame.ends = tuple(dict.fromkeys(t for t in (_first_tag(frame.user_start), _first_tag(result_front)) if t))
     frame.log.append(f"header {frame.header!r}, end {frame.end!r}, prompt tails {list(frame.tails.values())!r}")
     return frame
+
+
+def _frame_of_prompt(prober: Prober, prompt: str) -> TurnFrame:
+    """Return the frame of a template that does not take the content: only the prompt shows where turns begin."""
+    if not prompt.strip():
+        reasons = "; ".join(list(prober.errors)[:1]) or "the answer does not show up"
+        raise AnalysisError(f"not a chat template: it writes no assistant's message: {reasons}")
+    return TurnFrame(prober, header=prompt, tails={(): ""})
 
 
 def _render_content(prober: Prober, after_prompt: str) -> _Renderings:

@@ -4,7 +4,7 @@ Rules of this module:
 
 * An engine never sees a keyword that it would ignore in silence or refuse: the keyword is taken out, which allows more
   and nothing else, and a note names it. Under ``not`` and ``if`` that would allow less, so these go as a whole.
-* An object that lists its properties and says nothing of others has no others, in every dialect alike.
+* An object that lists its properties and does not mention others has no others, in every dialect.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Check that each keyword of a JSON schema has a value of the right kind.
 
-A schema is checked once, as a whole, before a grammar is written from it, so that the writers can rely on it. What
-a keyword means, and whether a dialect can say it, is not decided here.
+A schema is checked once, as a whole, before a grammar is written from it, so that the writers can rely on it. Its
+meaning, and the keywords that a dialect can express, are decided elsewhere.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def check_shape(schema: JsonSchema, tool: str) -> None:
 
 
 def _problem(word: str, value: Any) -> str:
-    """Return the problem of a keyword's value; empty if there is none."""
+    """Return the problem of a keyword's value; empty if the value is right."""
     fits, problem = _RULES.get(word, (None, ""))
     return "" if fits is None or fits(value) else problem
 

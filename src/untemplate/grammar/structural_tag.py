@@ -127,7 +127,7 @@ class _Writer:
 
     def scan(self, scan: Scan) -> dict[str, Any]:
         if scan.heads:
-            # The words of structural tags cannot say how text may not begin.
+            # Structural tags have no element for text that may not begin in some way.
             return self.ebnf(scan)
         literals = [(stop, then) for stop, then in scan.stops if isinstance(stop, str)]
         # A dispatch cannot exclude a part of one of its rules.

@@ -29,7 +29,7 @@ class Trigger:
 
 
 def triggers(fmt: Format, tokens: Mapping[str, int], tools: Sequence[Tool]) -> tuple[Trigger, ...]:
-    """The triggers of a Format; none if nothing can tell a call. ``tokens``: the special tokens that have ids."""
+    """The triggers of a Format; none if calls begin like text. ``tokens``: the special tokens that have ids."""
     if fmt.channels is not None or not fmt.tools:
         return ()
     first = first_marker(fmt)
@@ -41,7 +41,7 @@ def triggers(fmt: Format, tokens: Mapping[str, int], tools: Sequence[Tool]) -> t
 
 
 def _beginning(way: Tools, names: str) -> str | None:
-    """Return a pattern for the beginning of calls without a marker; ``None`` if they are not told from text."""
+    """Return a pattern for the beginning of calls without a marker; ``None`` if they begin like text."""
     body = way.body
     if way.list_open is not None:
         opened = r"\s*".join(re.escape(part) for part in way.list_open.text.split())

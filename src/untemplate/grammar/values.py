@@ -78,7 +78,7 @@ class Syntax:
     not_keys: tuple[str, ...] = ()
     """Words that cannot be bare keys."""
     hexadecimal: bool = False
-    r"""Whether ``\x0b`` is an escape."""
+    r"""True if ``\x0b`` is an escape."""
     excludes: tuple[str, ...] = ()
     """Literals that strings may not hold unescaped."""
 

@@ -318,7 +318,7 @@ def _names(tools: Tools, body: NamedBody, text: str) -> bool:
 
 
 def _end_of_name(tools: Tools, body: NamedBody, text: str) -> int | None:
-    """Return where the first text that ends a name begins; ``None`` if there is none."""
+    """Return where the first text that ends a name begins; ``None`` if nothing ends one."""
     return min((at for end in name_ends(tools, body) if (at := text.find(end)) >= 0), default=None)
 
 

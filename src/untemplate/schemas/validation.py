@@ -88,7 +88,7 @@ _TOO_LARGE: Final = "too large or too deep to be checked"
 
 
 def validate(arguments: str, tool_schema: Any, *, full: bool = False, objects: bool = True) -> list[Problem]:
-    """Return the problems of ``arguments`` (JSON text), at most 64; empty if there are none.
+    """Return the problems of ``arguments`` (JSON text), at most 64; empty if they are valid.
 
     ``tool_schema`` holds the tool's parameters; ``None``: any object is valid. ``full`` checks all keywords, where
     those of the built-in check hold. With ``objects=False`` values other than objects are allowed, too.

@@ -29,7 +29,7 @@ _LAW: Final = "nothing is lost"
 
 
 def ledger(subject: Subject, raw: str, result: ParsedOutput, where: str) -> None:
-    """Check that spans cover the output without a gap, and that each of them holds what its kind says.
+    """Check that spans cover the output without a gap, and that each of them holds what its kind means.
 
     Policies that drop, trim or repair text change the message, so only the cover is checked with them.
     """
@@ -64,7 +64,7 @@ def _cover(raw: str, result: ParsedOutput) -> None:
 
 
 def _text(fmt: Format, raw: str, result: ParsedOutput) -> None:
-    """Check that content and reasoning are their spans. Messages with headers are joined as the Format says."""
+    """Check that content and reasoning are their spans. Messages with headers are joined as the Format declares."""
     for kind, text in (("content", result.content or ""), ("reasoning", result.reasoning_content or "")):
         pieces = [raw[s.start : s.end] for s in result.spans if s.kind == kind]
         rest = text
