@@ -22,6 +22,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Final
 from weakref import WeakKeyDictionary
 
@@ -61,6 +62,17 @@ def _format_of(name: str | None, tokenizer: Any) -> Format:
     return found
 
 
+@lru_cache(maxsize=64)
+def _shared(fmt: Format) -> OutputParser:
+    """Return the parser of a Format, which all requests share."""
+    return OutputParser.from_format(fmt, policy=STREAMED_CALLS)
+
+
+@lru_cache(maxsize=64)
+def _without_reasoning(fmt: Format) -> Format:
+    return fmt if fmt.reasoning is None else fmt.extend(reasoning=None)
+
+
 def _spellings(*markers: Marker | None) -> list[str]:
     return [text for marker in markers if marker is not None for text in marker.spellings]
 
@@ -75,9 +87,8 @@ class _Split:
     """
 
     def __init__(self, parser: OutputParser, prompt: str, tools: Sequence[Any] | None) -> None:
-        self._stream: Stream | None = parser.stream(
-            prompt=prompt or None, tools=tools, policy=STREAMED_CALLS, spans=True
-        )
+        self._stream: Stream | None = parser.stream(prompt=prompt or None, tools=tools, spans=True)
+        self._feed = self._stream.feed
         fmt = parser.format
         self._closes = _spellings(*(part.close for part in (fmt.reasoning, fmt.content, fmt.channels) if part))
         self._text: list[str] = []
@@ -87,7 +98,10 @@ class _Split:
         if self._stream is None:
             return "", text
         self._text.append(text)
-        return self._take(self._stream.feed(text))
+        deltas = self._feed(text)
+        if len(deltas) == 1 and deltas[0].tool_calls is None:
+            return deltas[0].reasoning or "", deltas[0].content or ""
+        return self._take(deltas)
 
     def finish(self) -> tuple[str, str]:
         """End the output; return (reasoning, rest) of what was held."""
@@ -134,7 +148,7 @@ class UntemplateReasoning(_templates.ResponseTemplateReasoningDetector):  # type
         **_: Any,
     ) -> None:
         # SGLang's own constructor would load a response template.
-        self._parser = OutputParser.from_format(_format_of(self.format_name, tokenizer))
+        self._parser = _shared(_format_of(self.format_name, tokenizer))
         reasoning = self._parser.format.reasoning
         self.think_start_token = "" if reasoning is None else "".join(_spellings(reasoning.open)[:1])
         self.think_end_token = "" if reasoning is None else reasoning.close.spellings[0]
@@ -144,6 +158,8 @@ class UntemplateReasoning(_templates.ResponseTemplateReasoningDetector):  # type
         self.answer_started = False
         self.stream_reasoning = stream_reasoning
         self._force_nonempty_content = force_nonempty_content
+        self._direct = stream_reasoning and not force_nonempty_content
+        """True if parts are sent as they come."""
         self._prompt = prefix or (self.think_start_token if force_reasoning else "")
         self._tools = tools if tool_call_parser_active else ()
         self._verbatim = grammar_start == _templates.GRAMMAR_FROM_START
@@ -167,7 +183,10 @@ class UntemplateReasoning(_templates.ResponseTemplateReasoningDetector):  # type
 
     def parse_streaming_increment(self, new_text: str) -> Any:
         """Return the reasoning and the rest that the next text completes."""
-        return self._streamed(*(("", new_text) if self._verbatim else self._split.feed(new_text)))
+        reasoning, rest = ("", new_text) if self._verbatim else self._split.feed(new_text)
+        if self._direct:
+            return _templates._ReasoningResult(rest, reasoning)
+        return self._streamed(reasoning, rest)
 
     def finish(self) -> Any:
         """Return what was held."""
@@ -200,6 +219,31 @@ class UntemplateReasoning(_templates.ResponseTemplateReasoningDetector):  # type
 # -- Calls --------------------------------------------------------------------------------------------------------
 
 
+class _Part:
+    """What one part of an output completes: the fields that SGLang's server reads of its own result."""
+
+    __slots__ = ("calls", "normal_text")
+
+    def __init__(self, normal_text: str, calls: Sequence[_Call]) -> None:
+        self.normal_text = normal_text
+        self.calls = calls
+
+
+class _Call:
+    """A part of a call: the fields that SGLang's server reads of its own item, which takes longer to make."""
+
+    __slots__ = ("name", "parameters", "tool_index")
+
+    def __init__(self, tool_index: int, name: str | None, parameters: str) -> None:
+        self.tool_index = tool_index
+        self.name = name
+        self.parameters = parameters
+
+
+_NO_CALLS: Final[Sequence[_Call]] = ()
+_NOTHING: Final = _Part("", _NO_CALLS)
+
+
 class UntemplateToolCalls(_templates.ResponseTemplateToolDetector):  # type: ignore[name-defined, misc]
     """Reads calls from text without reasoning. Reasoning that is still in it stays in the text."""
 
@@ -209,9 +253,10 @@ class UntemplateToolCalls(_templates.ResponseTemplateToolDetector):  # type: ign
     def __init__(self, tokenizer: Any = None, tools: Sequence[Any] | None = None, **_: Any) -> None:
         _templates.BaseFormatDetector.__init__(self)  # SGLang's own constructor would load a response template.
         self._format = fmt = _format_of(self.format_name, tokenizer)
-        self._parser = OutputParser.from_format(fmt if fmt.reasoning is None else fmt.extend(reasoning=None))
+        self._parser = _shared(_without_reasoning(fmt))
         self._tools = tools  # Formats without markers know a call by the name of a tool.
         self._stream: Stream | None = None
+        self._feed: Callable[[str], list[DeltaMessage]] | None = None
         self._last = -1
         self.incomplete_tool_call_indices: set[int] = set()
 
@@ -229,27 +274,39 @@ class UntemplateToolCalls(_templates.ResponseTemplateToolDetector):  # type: ign
 
     def parse_streaming_increment(self, new_text: str, tools: Sequence[Any]) -> Any:
         """Return the text and the parts of calls that the next text completes."""
-        if self._stream is None:
-            self._stream = self._parser.stream(tools=tools, policy=STREAMED_CALLS)
-        return self._result(self._stream.feed(new_text))
+        if self._feed is None:
+            self._stream = self._parser.stream(tools=tools)
+            self._feed = self._stream.feed
+        deltas = self._feed(new_text)
+        if not deltas:
+            return _NOTHING
+        first = deltas[0]
+        if first.tool_calls is None and len(deltas) == 1:
+            return _Part(first.content or first.reasoning or "", _NO_CALLS)
+        return self._result(deltas)
 
     def finish(self, tools: Sequence[Any]) -> Any:
         """Return what was held. A call that was cut is noted, so that SGLang keeps the finish reason."""
         if self._stream is None:
-            return _types.StreamingParseResult()
+            return _NOTHING
         result = self._result(self._stream.finish())
         if self._last >= 0 and self._stream.finish_reason != "tool_calls":
             self.incomplete_tool_call_indices = {self._last}
         return result
 
-    def _result(self, deltas: Sequence[DeltaMessage]) -> Any:
+    def _result(self, deltas: Sequence[DeltaMessage]) -> _Part:
         calls = []
-        for call in (call for delta in deltas for call in delta.tool_calls or ()):
-            self._last = call.index
-            name, arguments = (call.function.name, call.function.arguments) if call.function else (None, None)
-            calls.append(_types.ToolCallItem(tool_index=call.index, name=name, parameters=arguments or ""))
-        text = "".join((delta.reasoning or "") + (delta.content or "") for delta in deltas)
-        return _types.StreamingParseResult(normal_text=text, calls=calls)
+        text = ""
+        for delta in deltas:
+            text += (delta.reasoning or "") + (delta.content or "")
+            for call in delta.tool_calls or ():
+                self._last = call.index
+                function = call.function
+                if function is None:
+                    calls.append(_Call(call.index, None, ""))
+                else:
+                    calls.append(_Call(call.index, function.name, function.arguments or ""))
+        return _Part(text, calls)
 
     def open_call_closer(self, text: str) -> None:
         return None
