@@ -1,14 +1,16 @@
 """Run the declarative parser files of a version of vLLM on untemplate's ``ParserEngine``: `make test-vllm`.
 
-usage: PYTHONPATH=SOURCE python -m tests.vllm_serve.configs
+usage: PYTHONPATH=SOURCE python -m tests.vllm_serve.configs VERSION [--record]
 
 The files are those of the vLLM that is imported: put its unpacked source distribution first on PYTHONPATH. Each config
 is made, and its parser reads two calls, as the Format of the same family writes them, whole and streamed by token.
-Prints one line for each file, and exits with 1 if one cannot be made or reads another message.
+Prints one line for each file, and exits with 1 if one cannot be made, reads another message, or was recorded and is
+gone. ``--record`` writes ``recorded/configs.json``, of which docs/vllm-tests.md has a table.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import inspect
 import json
@@ -37,6 +39,9 @@ FORMATS: Final = {
     "glm47_moe": "glm47",
     "mistral": "",  # vLLM's file takes the id of a call for a part of its name
 }
+READ: Final = "two calls"
+MADE: Final = "made; no Format writes what it reads"
+RECORDED: Final = Path(__file__).with_name("recorded") / "configs.json"
 EXPECTED: Final = [(one["function"]["name"], json.loads(one["function"]["arguments"])) for one in CALLS]
 
 
@@ -79,16 +84,26 @@ def check(file: str, cls: type[ParserEngine]) -> str:
 
 
 def main() -> int:
-    wrong = 0
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("version", help="the version of vLLM that is imported")
+    options.add_argument("--record", action="store_true", help="record what was read")
+    given = options.parse_args()
+    found = {}
     for file, cls in parsers():
         try:
             problem = check(file, cls)
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
-        wrong += problem not in ("", "-")
-        told = {"": "two calls", "-": "made; no Format writes what it reads"}.get(problem, f"WRONG: {problem}")
-        print(f"{file}.py, {cls.__name__}: {told}", flush=True)
-    return 1 if wrong else 0
+        found[file] = {"": READ, "-": MADE}.get(problem, f"WRONG: {problem}")
+        print(f"{given.version} {file}.py, {cls.__name__}: {found[file]}", flush=True)
+    recorded = json.loads(RECORDED.read_text("utf-8")) if RECORDED.exists() else {}
+    missing = sorted(set(recorded.get(given.version, ())) - set(found))
+    if given.record:
+        recorded = dict(sorted((recorded | {given.version: found}).items()))
+        RECORDED.write_text(json.dumps(recorded, indent=1) + "\n", "utf-8")
+    elif missing:
+        print(f"{given.version}: not there any more: {', '.join(missing)}")
+    return 1 if missing or any(told not in (READ, MADE) for told in found.values()) else 0
 
 
 if __name__ == "__main__":

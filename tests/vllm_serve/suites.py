@@ -196,6 +196,14 @@ difference is taken away.
 The reasons why tests do not pass are those of `recorded/reasons.json`, which names tests, or come from patterns over
 names and errors. After each table come the tests without a reason: there untemplate may be wrong.
 """
+VERSIONS: Final = """\
+## Parser files by version
+
+Every minor version of vLLM from 0.25 on was seen. Each has parser files that declare a config. `make test-vllm` makes
+each config on untemplate's `ParserEngine`. Where a Format of the same family writes calls, the parser reads two of
+them, whole and streamed by token. The others are made, and no Format writes what they read.
+
+"""
 FIXTURES: Final = """\
 ## The fixtures of canitoolcall in vLLM
 
@@ -245,10 +253,21 @@ def page() -> str:
         if file.exists():
             recorded = json.loads(file.read_text(encoding="utf-8"))
             lines += table(name, Result(recorded["passed"], recorded["failed"]))
+    lines += versions()
     from tests.vllm_serve import fixtures  # needs packages that the rest does not
 
     lines += [FIXTURES, *fixtures.table(json.loads(fixtures.RECORDED.read_text(encoding="utf-8")))]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def versions() -> list[str]:
+    """Return the part of the page about the parser files of each version."""
+    recorded: dict[str, dict[str, str]] = json.loads((HERE / "recorded" / "configs.json").read_text(encoding="utf-8"))
+    lines = [VERSIONS.rstrip("\n"), "", "| vLLM | files | read two calls | made only |", "| --- | --- | --- | --- |"]
+    for version, files in recorded.items():
+        only = [f"`{file}`" for file, told in files.items() if told != "two calls"]
+        lines.append(f"| {version} | {len(files)} | {len(files) - len(only)} | {', '.join(only)} |")
+    return [*lines, ""]
 
 
 if __name__ == "__main__":
