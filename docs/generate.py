@@ -1,6 +1,6 @@
 """Write the parts of the documentation that are made from the code: ``api.md``, ``formats.md``, ``models-names.md``,
 ``format.md``, ``machine.md``, the table of policies in ``meaning.md``, the settings in ``settings.md``, the tested
-grammars in ``grammar.md``, and the fields of requests in ``gateway.md``.
+grammars in ``grammar.md``, and the fields of requests in ``gateway-apis.md``.
 
 ``make docs`` runs it; ``tests/test_docs.py`` fails if a page is out of date.
 """
@@ -643,7 +643,7 @@ def main() -> int:
         "meaning.md": with_policies,
         "settings.md": with_settings,
         "grammar.md": with_cells,
-        "gateway.md": with_fields,
+        "gateway-apis.md": with_fields,
         "injected-text.md": with_quotations,
     }
     for name, renewed in made.items():

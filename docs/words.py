@@ -11,7 +11,10 @@ MADE: Final = ("api.md", "formats.md", "models-names.md", "format.md", "llamacpp
 """Pages that a program writes whole, and that do not say so."""
 SPECIFICATION: Final = ("specification.md", "spec-reading.md", "spec-slips.md")
 _SAYS_SO: Final = re.compile(r"<!-- (?:Made|Written) by ")
-_PART: Final = re.compile(r"<!-- (\w+): made by .*?<!-- end of \1 -->", re.DOTALL)
+_PART: Final = re.compile(
+    r"<!-- (?:[\w ]+: )?(?:made|written) by .*?<!-- (?:end|\w+: end)\b[^>]*-->|<!-- rules -->.*?<!-- end -->", re.DOTALL
+)
+"""A part of a page that a program writes."""
 
 
 def main() -> int:

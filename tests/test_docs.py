@@ -381,7 +381,7 @@ def test_the_settings():
 
 
 def test_the_table_of_fields_is_in_step_with_the_requests():
-    assert page("docs/gateway.md") == generate.with_fields(page("docs/gateway.md")), "run `make docs`"
+    assert page("docs/gateway-apis.md") == generate.with_fields(page("docs/gateway-apis.md")), "run `make docs`"
 
 
 def test_the_table_of_fields_and_the_openapi_document_have_every_field():

@@ -3,7 +3,8 @@
 * A request is read by its dialect, answered by a `Session` and written by its dialect. This module connects the three,
   after `Access` has admitted the request.
 * Every failure reaches the client as its dialect's error object. Internal details go to the log.
-* Routing is Starlette's. Frames are sent by `asgi.send_stream`, one ASGI message each (docs/gateway.md has figures).
+* Routing is Starlette's. Frames are sent by `asgi.send_stream`, one ASGI message each. docs/gateway-operation.md has
+  figures.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 * A connection carries one request at a time and is used again after the whole response was read. Leaving a response
   early closes the connection, and the server stops.
 * Received but unread data is bounded: beyond the bound the socket is not read, and the server has to wait.
-* A chunk costs one call of httptools' parser and one append: httpx takes 6 µs more for each (docs/gateway.md).
+* A chunk costs one call of httptools' parser and one append: httpx takes 6 µs more for each.
+  docs/gateway-operation.md has figures.
 """
 
 from __future__ import annotations
