@@ -135,7 +135,7 @@ WRONG: list[tuple[Any, dict[str, Any], str, bool]] = [
     (
         CHAT,
         message(role="assistant", tool_calls=[{"type": "x", "function": {"name": "f"}}]),
-        "messages[0].tool_calls[0].type: must be function, got 'x'",
+        "messages[0].tool_calls[0].type: must be one of function, custom, got 'x'",
         True,
     ),
     (

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
 from ..errors import ApiError, bad_request
+from .arguments import arguments_object
 from .fields import Open, about
 
 Filled = Annotated[str, Meta(min_length=1)]
@@ -24,13 +25,6 @@ class Function(Open):
     strict: Annotated[bool | None, about("Constrain the arguments to the schema while they are generated.")] = None
 
 
-class FunctionTool(Open):
-    """A tool. Further fields of its function go to the chat template."""
-
-    type: Annotated[Literal["function"], about("Kind of tool.", refused="must be function, got {got}")]
-    function: Annotated[Function, about("The function.")]
-
-
 def function_tool(
     name: str, description: str | None, parameters: dict[str, Any] | None, strict: bool | None
 ) -> dict[str, Any]:
@@ -44,6 +38,30 @@ def function_tool(
     return {"type": "function", "function": function}
 
 
+# -- Custom tools ------------------------------------------------------------------------------------------------
+
+_INPUT: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+}
+
+
+def custom_tool(name: str, description: str | None, syntax: str | None, definition: str | None) -> dict[str, Any]:
+    """Return a tool that takes free text as a function with one argument, ``input``. The model reads the grammar of the
+    text, which does not constrain it."""
+    text = description or ""
+    if definition:
+        text += f"\nThe input must follow this {syntax or ''} grammar:\n{definition}"
+    return function_tool(name, text.strip() or None, _INPUT, None)
+
+
+def custom_input(arguments: str) -> str:
+    """Return the text for a custom tool; the whole arguments if they do not have it."""
+    text = arguments_object(arguments).get("input")
+    return text if isinstance(text, str) else arguments
+
+
 # -- Tool choice -------------------------------------------------------------------------------------------------
 
 
@@ -55,6 +73,7 @@ class Named(Open):
 
 class ChosenTool(Open):
     function: Annotated[Named | None, about("The function, as Chat Completions nests it.")] = None
+    custom: Annotated[Named | None, about("The custom tool, as Chat Completions nests it.")] = None
     name: Annotated[Filled | None, about("Name of the function, where it is not nested.")] = None
 
     def chosen(self, path: str, names: set[str]) -> dict[str, Any]:
@@ -63,11 +82,12 @@ class ChosenTool(Open):
         Raises:
             ApiError: there is no name, or no tool of that name.
         """
-        name = self.function.name if self.function is not None else self.name
+        nested = self.function or self.custom
+        name = self.name if nested is None else nested.name
         if name is None:
             raise bad_request(f"{path}.name", "is required")
         if name not in names:
-            raise not_offered(f"{path}.function.name", name)
+            raise not_offered(f"{path}.{'function' if self.custom is None else 'custom'}.name", name)
         return {"type": "function", "function": {"name": name}}
 
 
@@ -90,7 +110,7 @@ class AllowedTools(Allowed, tag_field="type", tag="allowed_tools"):
     allowed_tools: Annotated[Allowed | None, about("Mode and tools, as Chat Completions nests them.")] = None
 
 
-ToolChoice = Literal["none", "auto", "required"] | FunctionChoice | AllowedTools
+ToolChoice = Literal["none", "auto", "required"] | FunctionChoice | CustomChoice | AllowedTools
 
 
 def not_offered(path: str, name: str) -> ApiError:
@@ -98,7 +118,7 @@ def not_offered(path: str, name: str) -> ApiError:
     return bad_request(path, f"{name[:64]!r} is not among the tools")
 
 
-def read_tool_choice(choice: ToolChoice | CustomChoice | None, tools: Sequence[dict[str, Any]]) -> Any:
+def read_tool_choice(choice: ToolChoice | None, tools: Sequence[dict[str, Any]]) -> Any:
     """Return ``tool_choice`` in the shape of Chat Completions.
 
     Raises:

@@ -3,7 +3,7 @@
 from ..base import Dialect
 from ..objects import error_object
 from .request import ChatRequest, read_chat
-from .response import ChatWriter, respond_chat
+from .response import ChatWriter, chat_writer, respond_chat
 
 __all__ = ["CHAT", "ChatRequest", "ChatWriter", "read_chat"]
 
@@ -12,6 +12,6 @@ CHAT = Dialect(
     request=ChatRequest,
     read=read_chat,
     respond=respond_chat,
-    writer=ChatWriter,
+    writer=chat_writer,
     error=error_object,
 )

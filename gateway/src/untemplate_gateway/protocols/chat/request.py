@@ -30,7 +30,8 @@ from ..parameters import (
     stop_strings,
     usage_in_stream,
 )
-from ..tools import Filled, FunctionTool, ToolChoice, function_tool, read_tool_choice
+from ..tools import ToolChoice, read_tool_choice
+from .tools import ChatCall, ChatTool, read_call, read_tools
 
 
 class ChatPart(Open):
@@ -39,23 +40,6 @@ class ChatPart(Open):
     type: Annotated[str, about("Kind of part: `text`, `refusal` or a kind that the engine knows.")]
     text: Annotated[str | None, about("The text of a `text` part.")] = None
     refusal: Annotated[str | None, about("The text of a `refusal` part.")] = None
-
-
-class CalledFunction(Open):
-    """The function of an earlier tool call."""
-
-    name: Annotated[Filled, about("Name of the function.")]
-    arguments: Annotated[str | dict[str, Any] | None, about("The arguments.", expected="JSON text or an object")] = None
-
-
-class ChatCall(Open):
-    """An earlier tool call."""
-
-    function: Annotated[CalledFunction, about("The function that was called.")]
-    id: Annotated[str | None, about("Id of the call, repeated by its result.")] = None
-    type: Annotated[Literal["function", ""] | None, about("Kind of call.", refused="must be function, got {got}")] = (
-        None
-    )
 
 
 class ChatMessage(Open):
@@ -111,7 +95,7 @@ class ChatRequest(PromptedRequest, kw_only=True):
     """A Chat Completions request."""
 
     messages: Annotated[Annotated[list[ChatMessage], Meta(min_length=1)], about("The conversation.")]
-    tools: Annotated[list[FunctionTool] | None, about("Tools that the model may call.")] = None
+    tools: Annotated[list[ChatTool] | None, about("Tools that the model may call.")] = None
     tool_choice: Annotated[ToolChoice | None, about("Require, allow or forbid tool calls.")] = None
     response_format: Annotated[
         TextFormat | JsonFormat | JsonSchemaFormat | None,
@@ -160,7 +144,7 @@ def read_chat(body: dict[str, Any], notes: Notes | None = None) -> Generation:
         _message(message, raw, f"messages[{i}]")
         for i, (message, raw) in enumerate(zip(asked.messages, body["messages"], strict=True))
     ]
-    tools = [_tool(tool, raw) for tool, raw in zip(asked.tools or (), body.get("tools") or (), strict=True)]
+    tools, custom = read_tools(asked.tools or (), body.get("tools") or ())
     if asked.continue_final_message and messages[-1]["role"] != "assistant":
         raise bad_request("continue_final_message", "the last message must be the assistant's")
     if any(kind != "text" for kind in asked.modalities or ()):
@@ -191,6 +175,7 @@ def read_chat(body: dict[str, Any], notes: Notes | None = None) -> Generation:
         stream=stream,
         include_usage=usage_in_stream(asked.stream_options, stream),
         extra=unknown(ChatRequest, body),
+        repeated={"custom": custom} if custom else {},
         **constrained,
         token_ids=asked.return_token_ids or False,
         **reports_of(asked),
@@ -212,30 +197,15 @@ def _message(message: ChatMessage, raw: dict[str, Any], path: str) -> dict[str, 
     if role == "assistant":
         found.pop("tool_calls", None)
         if message.tool_calls:
-            found["tool_calls"] = [_call(call) for call in message.tool_calls]
+            found["tool_calls"] = [
+                read_call(call, f"{path}.tool_calls[{i}]") for i, call in enumerate(message.tool_calls)
+            ]
         reasoning = found.pop("reasoning", None)
         if reasoning is not None:
             found.setdefault("reasoning_content", reasoning)
     elif message.tool_calls is not None:
         raise bad_request(f"{path}.tool_calls", "only assistant messages can have tool calls")
     return found
-
-
-def _call(call: ChatCall) -> dict[str, Any]:
-    arguments = call.function.arguments
-    return {
-        "id": call.id or "",
-        "type": "function",
-        "function": {"name": call.function.name, "arguments": "{}" if arguments is None else arguments},
-    }
-
-
-def _tool(tool: FunctionTool, raw: dict[str, Any]) -> dict[str, Any]:
-    """Return a tool with the unknown fields of its function (``response``, ``examples``), for the template."""
-    function = tool.function
-    found = function_tool(function.name, function.description, function.parameters, function.strict)
-    extra = unknown(type(function), raw["function"])
-    return {"type": "function", "function": {**extra, **found["function"]}} if extra else found
 
 
 def _logprobs(asked: ChatRequest) -> int | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from untemplate.messages import DeltaMessage, name_reasoning
+from untemplate.messages import DeltaMessage, DeltaToolCall, ParsedOutput, name_reasoning
 
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
 from ..encoding import ChunkWriter, encode, encode_text
 from ..objects import logprob_object, reports_of, usage_object
+from .tools import custom_call
 
 
 def respond_chat(request: Generation, ended: Sequence[Ended], usage: Usage, meta: Meta) -> dict[str, Any]:
@@ -22,11 +23,7 @@ def respond_chat(request: Generation, ended: Sequence[Ended], usage: Usage, meta
         "choices": [
             {
                 "index": one.index,
-                "message": {
-                    **one.parsed.message(reasoning_field=request.reasoning_field),
-                    "refusal": None,
-                    "annotations": [],
-                },
+                "message": _message(request, one.parsed),
                 "logprobs": None if one.logprobs is None else logprobs_object(one.logprobs),
                 "finish_reason": one.finish_reason,
                 **reports_of(request, one),
@@ -39,6 +36,20 @@ def respond_chat(request: Generation, ended: Sequence[Ended], usage: Usage, meta
     if request.token_ids:
         response["prompt_token_ids"] = request.prompt_ids_of(0)
     return response
+
+
+def _message(request: Generation, parsed: ParsedOutput) -> dict[str, Any]:
+    message = parsed.message(reasoning_field=request.reasoning_field)
+    for i, call in enumerate(parsed.tool_calls):
+        if call.function.name in _custom_tools(request):
+            message["tool_calls"][i] = custom_call(call.id, call.function.name, call.function.arguments)
+    return {**message, "refusal": None, "annotations": []}
+
+
+def _custom_tools(request: Generation) -> frozenset[str]:
+    """Return the names of the request's custom tools."""
+    found: frozenset[str] = request.repeated.get("custom", frozenset())
+    return found
 
 
 def logprobs_object(tokens: Sequence[TokenLogprob]) -> dict[str, Any]:
@@ -102,3 +113,55 @@ class ChatWriter(ChunkWriter):
             return head + encode_text(calls[0].function.arguments or "") + self._arguments_after
         shown = name_reasoning(delta.model_dump(exclude_none=True), self._reasoning_field)
         return self._before[choice] + encode(shown) + self._after
+
+
+class CustomCallWriter(ChatWriter):
+    """Writes events of a request with custom tools. A call of one is held until the next one begins, or the end."""
+
+    def __init__(self, request: Generation, meta: Meta) -> None:
+        super().__init__(request, meta)
+        self._names = _custom_tools(request)
+        self._held: list[tuple[DeltaToolCall, list[str]] | None] = [None] * request.n
+        """For each choice, the call of a custom tool that is arriving, and the parts of its arguments."""
+
+    def delta(
+        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
+    ) -> bytes:
+        if not delta.tool_calls:
+            return super().delta(choice, delta, logprobs, ids)
+        written = b""
+        others = []
+        for call in delta.tool_calls:
+            held = self._held[choice]
+            if held is not None and held[0].index == call.index:
+                held[1].append(_arguments_of(call))
+            elif call.function is not None and call.function.name in self._names:
+                written += self._ended_call(choice)
+                self._held[choice] = call, [_arguments_of(call)]
+            else:
+                others.append(call)
+        if others or ids:
+            written += super().delta(choice, DeltaMessage(tool_calls=others or None), logprobs, ids)
+        return written
+
+    def finish(self, ended: Ended) -> bytes:
+        return self._ended_call(ended.index) + super().finish(ended)
+
+    def _ended_call(self, choice: int) -> bytes:
+        """Write the call of a custom tool that was held."""
+        held, self._held[choice] = self._held[choice], None
+        if held is None:
+            return b""
+        call, parts = held
+        assert call.function is not None
+        shown = custom_call(call.id or "", call.function.name or "", "".join(parts))
+        return self._before[choice] + encode({"tool_calls": [{"index": call.index, **shown}]}) + self._after
+
+
+def _arguments_of(call: DeltaToolCall) -> str:
+    return (call.function and call.function.arguments) or ""
+
+
+def chat_writer(request: Generation, meta: Meta) -> ChatWriter:
+    """Return the writer of a stream."""
+    return (CustomCallWriter if _custom_tools(request) else ChatWriter)(request, meta)

@@ -26,7 +26,7 @@ from ..parameters import (
     sampling_of,
     stop_strings,
 )
-from ..tools import CustomChoice, Filled, ToolChoice, read_tool_choice
+from ..tools import Filled, ToolChoice, read_tool_choice
 from .tools import ResponsesTool, flat_name, read_tools, shell_arguments, without_server_tools
 
 _STATELESS: Final = "the gateway stores no conversations: use previous_response_id, or send the earlier items in input"
@@ -223,10 +223,7 @@ class ResponsesRequest(PromptedRequest, kw_only=True):
     ]
     instructions: Annotated[str | None, about("System message that comes first.")] = None
     tools: Annotated[list[ResponsesTool] | None, about("Tools that the model may call.")] = None
-    tool_choice: Annotated[
-        ToolChoice | CustomChoice | None,
-        about("Require, allow or forbid tool calls."),
-    ] = None
+    tool_choice: Annotated[ToolChoice | None, about("Require, allow or forbid tool calls.")] = None
     text: Annotated[TextSettings | None, about("Settings of the text.")] = None
     reasoning: Annotated[ReasoningEffort | None, about("Settings of reasoning.")] = None
     max_output_tokens: Annotated[Limit | None, about("Most tokens of output, reasoning included.")] = None

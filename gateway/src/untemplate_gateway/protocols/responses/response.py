@@ -22,6 +22,7 @@ from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
 from ..arguments import arguments_object
 from ..encoding import COMMENT, EVENT_STREAM, encode, encode_text, event
 from ..objects import logprob_object, merged_items, reports_of
+from ..tools import custom_input
 from .tools import Given
 
 
@@ -192,7 +193,7 @@ def _call(id: str, status: str, call_id: str, name: str, arguments: str, given: 
         shown = {"name": name if given is None else given.name, "arguments": arguments}
         kind = "function_call"
     elif given.kind == "custom":
-        shown = {"name": given.name, "input": _text_of(arguments)}
+        shown = {"name": given.name, "input": custom_input(arguments)}
         kind = "custom_tool_call"
     else:
         action = {"type": "exec", "env": {}, **arguments_object(arguments)}
@@ -200,12 +201,6 @@ def _call(id: str, status: str, call_id: str, name: str, arguments: str, given: 
     if given is not None and given.namespace is not None:
         shown["namespace"] = given.namespace
     return {"id": id, "type": kind, "status": status, "call_id": call_id, **shown}
-
-
-def _text_of(arguments: str) -> str:
-    """Return the text for a custom tool; the whole arguments if they do not have it."""
-    text = arguments_object(arguments).get("input")
-    return text if isinstance(text, str) else arguments
 
 
 # -- The stream --------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import msgspec
 from ...errors import bad_request
 from ...notes import Notes
 from ..fields import Closed, Ignored, Open, about
-from ..tools import Filled, Function, function_tool
+from ..tools import Filled, Function, custom_tool, function_tool
 
 SERVER_TOOLS: Final = (
     *("web_search", "web_search_preview", "file_search", "code_interpreter", "image_generation", "mcp"),
@@ -131,17 +131,11 @@ def _function(
         return shell, Given("local_shell", _SHELL)
     name = flat_name(tool.name, namespace)
     if isinstance(tool, CustomTool):
-        return _custom(tool, name), Given("custom", tool.name, namespace)
+        form = tool.format or ToolFormat("text")
+        custom = custom_tool(name, tool.description, form.syntax, form.definition)
+        return custom, Given("custom", tool.name, namespace)
     function = function_tool(name, tool.description, tool.parameters, tool.strict)
     return function, None if namespace is None else Given("function", tool.name, namespace)
-
-
-def _custom(tool: CustomTool, name: str) -> dict[str, Any]:
-    text = tool.description or ""
-    if tool.format is not None and tool.format.definition:
-        text += f"\nThe input must follow this {tool.format.syntax or ''} grammar:\n{tool.format.definition}"
-    schema = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
-    return function_tool(name, text.strip() or None, schema, None)
 
 
 def flat_name(name: str, namespace: str | None) -> str:
