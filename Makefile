@@ -124,11 +124,11 @@ chaos: $(STAMP) ## the gateway's tests as on a busy machine, with waits at rando
 compiled: $(STAMP) ## the engine compiled by mypyc, in build/compiled: the same results, and the parser's tests (opt-in, minutes)
 	@rm -rf build/compiled
 	@UNTEMPLATE_COMPILE=1 $(BIN)/pip install -qq --no-deps --no-build-isolation --target build/compiled .
-	@PYTHONPATH=build/compiled $(BIN)/python -c "import untemplate; assert untemplate.COMPILED, untemplate.__file__"
+	@PYTHONPATH=$(CURDIR)/build/compiled $(BIN)/python -c "import untemplate; assert untemplate.COMPILED, untemplate.__file__"
 	@PYTHONPATH=src $(BIN)/python -m tests.builds build/results-interpreted.jsonl
-	@PYTHONPATH=build/compiled $(BIN)/python -m tests.builds build/results-compiled.jsonl
+	@PYTHONPATH=$(CURDIR)/build/compiled $(BIN)/python -m tests.builds build/results-compiled.jsonl
 	@cmp build/results-interpreted.jsonl build/results-compiled.jsonl
-	@PYTHONPATH=build/compiled $(PYTEST) -o pythonpath=. tests/machine tests/laws tests/vllm_api tests/test_*.py -n 2
+	@PYTHONPATH=$(CURDIR)/build/compiled $(PYTEST) -o pythonpath=. tests/machine tests/laws tests/vllm_api tests/test_*.py -n 2
 
 bench: $(STAMP) ## pytest-benchmark, one process
 	@$(PYTEST) benchmarks --benchmark-enable --benchmark-only
