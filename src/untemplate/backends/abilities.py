@@ -15,11 +15,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ..format import Format
-from ..log import logger
 
 __all__ = ["abilities_of_arguments", "abilities_of_calls", "bound", "denied_arguments", "warn"]
-
-_log = logger()
 
 _ARGUMENTS: Final = frozenset(
     (
@@ -56,7 +53,9 @@ def warn(name: str, capabilities: Mapping[str, str]) -> None:
     if failed:
         off = [part for part in ("calls", "reasoning") if part in failed]
         without = f"; {' and '.join(off)} stay in the content" if off else ""
-        _log.warning(f"{name} does not parse all that its template writes: {', '.join(failed)}{without}")
+        from ..log import logger  # every first parse would pay for its import
+
+        logger().warning(f"{name} does not parse all that its template writes: {', '.join(failed)}{without}")
 
 
 def abilities_of_arguments(arguments: Any) -> set[str]:

@@ -10,15 +10,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, Literal
 
-from ..log import logger
-
 if TYPE_CHECKING:
     from ..messages import CallStatus
     from ..schemas.validation import Problem
 
 __all__ = ["INVALID", "no_warnings", "reason_of", "warn_of_call"]
 
-_log: Final = logger()
 _silent: Final = ContextVar("untemplate_silent", default=False)
 _MAX_NAME: Final = 80
 _MAX_PROBLEMS: Final = 3
@@ -44,7 +41,9 @@ def reason_of(status: CallStatus, problems: Iterable[Problem] = ()) -> str:
 def warn_of_call(fate: Literal["dropped", "kept"], name: str, reason: str) -> None:
     """Log a warning. The name is the model's, so it is escaped and cut."""
     if not _silent.get():
-        _log.warning("%s call of %s: %s", fate, ascii(name[:_MAX_NAME]), reason)
+        from ..log import logger  # every first parse would pay for its import
+
+        logger().warning("%s call of %s: %s", fate, ascii(name[:_MAX_NAME]), reason)
 
 
 @contextmanager

@@ -6,11 +6,11 @@ always gives the same ids, however it was cut.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 IdFactory = Callable[[str, int], str]
 """(tool name, number of the call, counted from the first call of the history) → id."""
@@ -18,11 +18,25 @@ IdFactory = Callable[[str, int], str]
 _ALPHANUMERIC: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 
+@cache
+def _blake2b() -> Callable[..., Any]:
+    """Import the hash, which outputs without calls need not pay for."""
+    from hashlib import blake2b
+
+    return blake2b
+
+
+def _digest(seed: bytes, index: int, size: int) -> bytes:
+    """Return so many bytes, which depend on the seed and the number of a call."""
+    digest: bytes = _blake2b()(b"%d" % index, key=seed[:64], digest_size=size).digest()
+    return digest
+
+
 def random_ids(seed: bytes) -> IdFactory:
     """Return a factory of ``call_`` and 24 hex digits. The same seed gives the same ids."""
 
     def make(name: str, index: int) -> str:
-        return "call_" + hashlib.blake2b(b"%d" % index, key=seed[:64], digest_size=12).hexdigest()
+        return "call_" + _digest(seed, index, 12).hex()
 
     return make
 
@@ -31,8 +45,7 @@ def alphanumeric_ids(seed: bytes) -> IdFactory:
     """Return a factory of nine letters and digits, which Mistral's template requires."""
 
     def make(name: str, index: int) -> str:
-        digest = hashlib.blake2b(b"%d" % index, key=seed[:64], digest_size=9).digest()
-        return "".join(_ALPHANUMERIC[b % len(_ALPHANUMERIC)] for b in digest)
+        return "".join(_ALPHANUMERIC[b % len(_ALPHANUMERIC)] for b in _digest(seed, index, 9))
 
     return make
 
