@@ -1,4 +1,4 @@
-"""Count the instructions that a fixed set of streams takes, and compare them with recorded figures.
+"""Count the instructions that a fixed set of streams and ways in takes, and compare them with recorded figures.
 
     python -m benchmarks.instructions [--update]
 
@@ -10,6 +10,8 @@ Figures are valid for one version of Python; with another one nothing is compare
 from __future__ import annotations
 
 import argparse
+import asyncio
+import contextlib
 import gc
 import json
 import os
@@ -40,11 +42,18 @@ CHOSEN: dict[tuple[str, str], tuple[str, ...]] = {
     ("gpt-oss", "mixed"): ("ids",),
     ("gemma4", "mixed"): ("ids", "whole"),
     ("pythonic", "one call"): ("text", "whole"),
+    **{("hermes", shape): ("text",) for shape in ("spaces behind", "inline code", "fence", "list", "lines", "numbers")},
+    ("minimax_m2", "signs"): ("text", "ids"),
+    ("qwen3_coder", "signs argument"): ("text", "ids"),
 }
 """Formats and shapes → the ways to cut them."""
 
 WARM = 3
 """Runs before the one that counts: caches fill, and the interpreter specializes its code."""
+
+
+NAMES = ("stream, collected", "parse_streaming", "parse_delta", "batch, a row", "gateway, whole", "gateway, streamed")
+"""The ways in (`doors`), which take one answer each."""
 
 
 def chosen() -> list[dict[str, Any]]:
@@ -72,6 +81,18 @@ def run_streams(streams: Sequence[dict[str, Any]], around: Callable[[Callable[[]
             candidate.prepare()(None)
         run = candidate.prepare()
         around(lambda run=run: run(None))  # type: ignore[misc]
+
+
+def run_doors(around: Callable[[Callable[[], object]], object]) -> None:
+    """Send an answer through each way in several times, the last time inside `around`."""
+    from . import doors
+
+    gc.disable()
+    with contextlib.closing(asyncio.new_event_loop()) as loop:
+        for prepare in doors.every(loop).values():
+            for _ in range(WARM):
+                prepare()()
+            around(prepare())
 
 
 def mark(work: Callable[[], object]) -> None:
@@ -105,11 +126,12 @@ def opcodes(work: Callable[[], object]) -> int:
 
 
 def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT / "src")}
+    path = os.pathsep.join(str(ROOT / folder) for folder in ("src", "gateway/src"))
+    return {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": path}
 
 
 def by_callgrind(streams: Sequence[dict[str, Any]]) -> dict[str, int]:
-    """Return machine instructions by stream.
+    """Return machine instructions by stream and way in.
 
     Raises:
         RuntimeError: callgrind failed, or wrote other dumps than expected.
@@ -127,9 +149,10 @@ def by_callgrind(streams: Sequence[dict[str, Any]]) -> dict[str, int]:
         dumps = sorted(Path(folder).glob("out.*"), key=lambda path: int(path.suffix[1:]))
         totals = [_total(path) for path in dumps]
         # The first dump is the start; then a stream's work and the gap after it take turns; the last dump is the end.
-        if len(totals) < 2 * len(streams):
-            raise RuntimeError(f"callgrind wrote {len(totals)} dumps for {len(streams)} streams")
-        return {stream["name"]: totals[2 * number + 1] for number, stream in enumerate(streams)}
+        names = [*(stream["name"] for stream in streams), *NAMES]
+        if len(totals) < 2 * len(names):
+            raise RuntimeError(f"callgrind wrote {len(totals)} dumps for {len(names)} figures")
+        return {name: totals[2 * number + 1] for number, name in enumerate(names)}
 
 
 def _total(dump: Path) -> int:
@@ -143,7 +166,9 @@ def by_opcodes(streams: Sequence[dict[str, Any]]) -> dict[str, int]:
     """Return bytecode instructions by stream."""
     counts: list[int] = []
     run_streams(streams, lambda work: counts.append(opcodes(work)))
-    return {stream["name"]: count for stream, count in zip(streams, counts, strict=True)}
+    run_doors(lambda work: counts.append(opcodes(work)))
+    names = [*(stream["name"] for stream in streams), *NAMES]
+    return dict(zip(names, counts, strict=True))
 
 
 COUNTERS: dict[str, Callable[[Sequence[dict[str, Any]]], dict[str, int]]] = {
@@ -208,6 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     if asked.child:
         run_streams(json.loads(Path(asked.child).read_text("utf-8")), mark)
+        run_doors(mark)
         return 0
     return check(RECORD, asked.counter, COUNTERS[asked.counter](chosen()), update=asked.update)
 

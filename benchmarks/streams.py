@@ -79,6 +79,23 @@ CODE = (
     "    side = shape.get('side', 0)\n"
     "    return side * side  # a square\n\n\n"
 )
+INLINE_CODE = (
+    "Call `area(shape)`: its `kind` is `circle` or `square`, `r` or `side` its size. `int` and `float` do, `None` does "
+    "not; if `kind` is unknown, `shape.get('side', 0)` makes it `0`, and `List<Shape>` is `list[Shape]`.\n\n"
+)
+SIGNS = (
+    "    for (int i = 0; i < n && a[i] <= limit; i++) {\n"
+    "        if (a[i] < best[0]) best[0] = a[i], at[i] = b[a[i]] << 2;\n"
+    "        std::vector<int> row = rows[i]; total += row[0] < row[1] ? row[0] : row[1];\n"
+    "    }\n"
+)
+"""Code with the characters that markers begin with."""
+LIST = (
+    "Before you leave:\n\n"
+    "- **Tickets**: one per person\n- **Water**: two litres\n  - more in summer\n- A map\n\n"
+    "1. Take the tram to the harbour\n2. Change there\n3. Get off at the last stop\n\n"
+)
+LINES = re.sub(r"[^A-Za-z]+", "\n", PROSE) + "And so on. "
 
 
 @dataclass(frozen=True)
@@ -149,10 +166,14 @@ WORD = r" ?[A-Za-z]{1,6}|\d{1,3}| +(?= )|\s|[^\sA-Za-z\d]"
 """A token of ordinary text: about four characters of English, as from real tokenizers."""
 
 
-def tokens(text: str, special: Sequence[str]) -> list[str]:
+SPACE_BEHIND = r"[A-Za-z]{1,6}[ \n]?|\d{1,3}[ \n]?| +(?= )|\s|[^\sA-Za-z\d][ \n]?"
+"""The same with the space behind the word: so do engines cut that send text at the ends of words."""
+
+
+def tokens(text: str, special: Sequence[str], word: str = WORD) -> list[str]:
     """Return the tokens of `text`. A special token is one token; the tokens joined give `text` again."""
     longest_first = sorted(special, key=len, reverse=True)
-    return re.findall("|".join([*map(re.escape, longest_first), WORD]), text)
+    return re.findall("|".join([*map(re.escape, longest_first), word]), text)
 
 
 def vocabulary(pieces: Iterable[str], special: Sequence[str]) -> dict[str, int]:
@@ -206,6 +227,26 @@ SHAPES: dict[str, Callable[[int], dict[str, Any]]] = {
 }
 """Shapes of a message, by the number of characters that the growing ones have."""
 
+WRITTEN: dict[str, Callable[[int], dict[str, Any]]] = {
+    "prose": lambda size: {"content": scaled(PROSE, size)},
+    "spaces behind": lambda size: {"content": scaled(PROSE, size)},
+    "inline code": lambda size: {"content": scaled(INLINE_CODE, size)},
+    "fence": lambda size: {"content": f"This is it:\n\n```python\n{scaled(CODE, size)}\n```"},
+    "signs": lambda size: {"content": f"This is it:\n\n```c\n{scaled(SIGNS, size)}\n```"},
+    "list": lambda size: {"content": scaled(LIST, size)},
+    "lines": lambda size: {"content": scaled(LINES, size)},
+    "code argument": lambda size: {"tool_calls": [_file(0, size)]},
+    "signs argument": lambda size: {"tool_calls": [_file(0, size, SIGNS)]},
+    "numbers": lambda size: {"tool_calls": [_call(0, "write_file", {"path": "a", "text": _numbers(size)})]},
+}
+"""Shapes of text that models write, next to prose."""
+WRITTEN_FAMILIES = {name: FAMILIES[name] for name in ("hermes", "qwen3_coder", "minimax_m2")}
+"""Formats in which these are measured: markers begin with `<`, with `<` around arguments, and with `<` and `[`."""
+
+
+def _numbers(size: int) -> list[float]:
+    return [round(number * 7.31 % 1000, number % 3) for number in range(size // 7)]
+
 
 def make(
     format: str,
@@ -217,7 +258,7 @@ def make(
 ) -> Iterator[Stream]:
     """Yield a shape in a format, cut in all ways; nothing if the format cannot express it."""
     parser = OutputParser.named(format, reasoning=reasoning)
-    message = {"role": "assistant", **SHAPES[shape](size)}
+    message = {"role": "assistant", **(SHAPES.get(shape) or WRITTEN[shape])(size)}
     if parser.expressible(message) is not None:
         message.pop("reasoning", None)
         if shape == "mixed":
@@ -231,7 +272,7 @@ def make(
         message.get("reasoning"), message.get("content"), [(call["name"], call["arguments"]) for call in calls]
     )
     special = list(parser.format.special_tokens)
-    pieces = tokens(parser.render(message), special)
+    pieces = tokens(parser.render(message), special, SPACE_BEHIND if shape in ("spaces behind", "lines") else WORD)
     ids = vocabulary(pieces, special)
     for way in ways:
         yield Stream(format, reasoning, shape, way, cut(pieces, ids, way), expected, TOOLS, ids, special)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -11,10 +13,26 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import compare, construction, gateway_profile, instructions
+from benchmarks import compare, construction, doors, gateway_profile, instructions
 from benchmarks.peers import chart, measure, report
-from benchmarks.streams import FAMILIES, SHAPES, WAYS, Message, Stream, cut, every, make, scaled, tokens, vocabulary
+from benchmarks.streams import (
+    FAMILIES,
+    SHAPES,
+    WAYS,
+    WRITTEN,
+    WRITTEN_FAMILIES,
+    Message,
+    Stream,
+    cut,
+    every,
+    make,
+    scaled,
+    tokens,
+    vocabulary,
+)
 from benchmarks.worker import ROOT, Worker, WorkerError
+from untemplate import OutputParser, ParsedOutput
+from untemplate.batch.rows import Record
 
 
 def test_every_format_is_measured_in_every_shape_that_it_can_express() -> None:
@@ -385,4 +403,34 @@ def test_the_recorded_streams_exist() -> None:
         f"{format} / {shape} / {way}" for (format, shape), ways in instructions.CHOSEN.items() for way in ways
     ]
     recorded = json.loads(instructions.RECORD.read_text("utf-8"))
-    assert list(recorded["callgrind"]["instructions"]) == names
+    assert list(recorded["callgrind"]["instructions"]) == [*names, *instructions.NAMES]
+
+
+def test_every_way_in_takes_the_answer() -> None:
+    with contextlib.closing(asyncio.new_event_loop()) as loop:
+        prepared = doors.every(loop)
+        assert tuple(prepared) == instructions.NAMES
+        found = {name: prepare()() for name, prepare in prepared.items()}
+    collected = found["stream, collected"]
+    assert isinstance(collected, ParsedOutput)
+    assert collected.tools_called
+    assert collected == OutputParser.named("hermes", reasoning="qwen3").parse(doors.OUTPUT, seed=1)
+    assert (found["parse_streaming"], found["parse_delta"]) == (None, None)  # all had come before
+    row = found["batch, a row"]
+    assert isinstance(row, Record)
+    assert row.error is None
+    whole, streamed = found["gateway, whole"], found["gateway, streamed"]
+    assert isinstance(whole, bytes)
+    assert b'"finish_reason":"stop"' in whole
+    assert isinstance(streamed, bytes)
+    assert b'"finish_reason":"tool_calls"' in streamed
+
+
+def test_texts_that_models_write_are_expressible() -> None:
+    found = {
+        stream.shape
+        for name, reasoning in WRITTEN_FAMILIES.items()
+        for shape in WRITTEN
+        for stream in make(name, reasoning, shape, size=256, ways=["text"])
+    }
+    assert found == set(WRITTEN)
