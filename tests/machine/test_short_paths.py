@@ -7,9 +7,13 @@ from typing import Literal
 
 import pytest
 
-from untemplate import OutputParser
+from benchmarks.streams import FAMILIES, WRITTEN, make
+from untemplate import COMPILED, OutputParser, Policy
 from untemplate.format import Format, Marker, NamedBody, TaggedArguments, Tools
+from untemplate.machine.lexer import Literals
+from untemplate.machine.machine import Machine
 from untemplate.machine.scanner import SpecialTokens
+from untemplate.machine.short_path import ShortPath
 
 WORDS = ["The", " harbour", " was", " quiet", "."]
 CALL = '{"name": "f", "arguments": {"a": [1, "b"]}}'
@@ -179,3 +183,112 @@ def test_texts_of_the_model_do_not_fill_what_is_remembered_of_literals() -> None
     assert tokens.places_in("<tool_call>") == (0,)
     assert "<tool_call>" in tokens.places
     assert len(tokens.places) <= 256
+
+
+class Reads:
+    """Counts the deltas that an output's machine reads."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        read = Machine.read
+
+        def counted(machine: Machine, text: str, *rest: object) -> str:
+            self.count += 1
+            return read(machine, text, *rest)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Machine, "read", counted)
+
+
+@pytest.mark.skipif(COMPILED, reason="compiled classes cannot be patched")
+@pytest.mark.parametrize(
+    ("format", "shape", "reads"),
+    [("hermes", shape, 2) for shape in WRITTEN if "argument" not in shape and shape != "numbers"]
+    + [("minimax_m2", "signs", 9), ("hermes", "numbers", 40), ("qwen3_coder", "signs argument", 50)],
+)
+def test_text_that_models_write_is_not_read(
+    format: str, shape: str, reads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spaces, newlines, backticks and signs that may begin a marker pass. Markup is read, and a delta in a kilobyte."""
+    (stream,) = make(format, FAMILIES[format], shape, size=2_048, ways=["text"])
+    found = Reads(monkeypatch)
+    parser = OutputParser.named(format, reasoning=FAMILIES[format])
+    opened = parser.stream(tools=stream.tools, collect=True, seed=1)
+    for text, _ in stream.deltas:
+        opened.feed(text)
+    opened.finish()
+    assert len(stream.deltas) > 300
+    assert found.count <= reads + len(stream.deltas) // 256
+    assert opened.result() == parser.parse("".join(text for text, _ in stream.deltas), tools=stream.tools, seed=1)
+
+
+LONG_WAIT = " " * 300
+WAITS = [
+    ["a ", " ", "\n", "b"],
+    ["a", " <", " b"],
+    ["a", " <", "b", "c"],
+    ["a", " <to", "ol", "s>"],
+    ["a ", "<tool_call", ">", " b"],
+    ["a ", "<", "|im_end|", ">"],
+    ["a ", "<", "|im_end|", "> b"],
+    [" ", " ", "a", " ", " "],
+    ["a", "\n", "<", "<", "think>"],
+    ["`", "a", "` ", "<", "`"],
+    ["a", LONG_WAIT, "b", LONG_WAIT],
+    ["a", LONG_WAIT, "<tool", "_call>", '{"name": "f", "arguments": {}}', "</tool_call>", " b ", "c"],
+    ["a", " <" * 200, " b"],
+]
+
+
+@pytest.mark.parametrize("texts", WAITS)
+@pytest.mark.parametrize("max_held", [8, 1_000])
+@pytest.mark.skipif(COMPILED, reason="compiled classes cannot be patched")
+def test_what_passes_means_the_same_as_what_is_read(
+    texts: list[str], max_held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parser = OutputParser.named("hermes", policy=Policy(max_held=max_held))
+    found = []
+    for passes in (True, False):
+        if not passes:
+            monkeypatch.setattr(ShortPath, "passes", lambda *_: None)
+        stream = parser.stream(collect=True, spans=True, seed=1)
+        deltas = [[delta.model_dump(exclude_none=True) for delta in stream.feed(text)] for text in texts]
+        last = [delta.model_dump(exclude_none=True) for delta in stream.finish()]
+        found.append((deltas, last, stream.result()))
+    assert found[0] == found[1]
+
+
+def test_a_stream_may_be_asked_where_it_is_while_text_passes() -> None:
+    stream = OutputParser.named("hermes").stream(collect=True, spans=True)
+    for text in ("a", " ", " <", "b", " ", "<tool"):
+        stream.feed(text)
+        snapshot = stream.snapshot
+        assert snapshot is not None
+    assert (snapshot.decided, snapshot.why) == (5, "a marker may begin here")
+    stream.feed(" c")
+    stream.finish()
+    assert stream.result().content == "a  <b <tool c"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("", 0),
+        ("a < b", 0),
+        ("a <", 1),
+        ("a <<", 1),
+        ("a <to", 3),
+        ("a <tool", 5),
+        ("<tool> <tool>", -1),
+        ("a <tool> b", -1),
+        ("<to<", 1),
+        ("a x", 0),
+        ("a [", -1),
+        ("<t<|x", 3),
+    ],
+)
+def test_literals_that_have_begun(text: str, size: int) -> None:
+    assert Literals({"<tool>": 0, "<|x|>": 1, "[": 2, "^]": 3}).begun(text) == size
+
+
+def test_no_literal_begins_where_there_are_none() -> None:
+    assert Literals({}).begun("a < b") == 0

@@ -95,10 +95,12 @@ class FormatStream(StreamBackend):
                     return [DeltaMessage(reasoning=piece)]
                 function = DeltaFunctionCall(arguments=piece)
                 return [DeltaMessage(tool_calls=[DeltaToolCall(index=path.call, function=function)])]
-            if piece:
-                self._machine.emit(piece)
-            else:
+            if piece is None:
                 text = self._machine.read(text, token_ids)
+            elif piece:
+                self._machine.emit(piece)
+            elif self._sends_pieces:
+                return []
         else:
             text = self._machine.read(text, token_ids)
         if self._raw is not None and text:

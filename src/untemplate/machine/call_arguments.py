@@ -20,7 +20,7 @@ from .context import ReaderContext
 from .diagnostics import DiagnosticCode
 from .json.call_object import CallObjectReader
 from .ledger import ARGUMENT_TEXT, MARKUP, NAME_TEXT
-from .lexer import WS, Cursor, Literals
+from .lexer import NO_LITERALS, WS, Cursor, Literals
 from .names import MAX_NAME, WORD
 from .signals import AGAIN, DONE, MORE, NO_MATCH
 
@@ -172,10 +172,10 @@ class ArgumentsReader(CallBeginning):
             if answer != AGAIN:
                 return answer
 
-    def pass_on(self, pieces: list[str]) -> None:
-        """Take note of text of a value that has been emitted without being read."""
-        if self._phase == _VALUE and self._reader is not None:
-            self._reader.pass_on(pieces)
+    def pass_on(self, text: str) -> None:
+        """Take note of text of a value, before the cursor, that has been emitted without being read."""
+        waiting = self._reader.pass_on(text) if self._phase == _VALUE and self._reader is not None else 0
+        self.context.mark(ARGUMENT_TEXT, -waiting)
 
     def finish(self) -> bool:
         """Take note that the output ended inside the arguments. False if this is not a call."""
@@ -246,6 +246,7 @@ class ArgumentsReader(CallBeginning):
         if answer == MORE:
             cur.goes_on = call_object.goes_on
             cur.passed = call_object.short_path_in(self)
+            cur.stops = NO_LITERALS
             return MORE
         if answer == NO_MATCH:
             call_object.flush(cur, self)
@@ -273,7 +274,8 @@ class ArgumentsReader(CallBeginning):
             context.mark(ARGUMENT_TEXT, cur.pos)
         if answer == MORE:
             cur.goes_on = reader.goes_on
-            cur.passed = reader.short_path
+            if cur.pos >= len(cur.text):
+                reader.open_path(cur)
             return MORE
         if answer == NO_MATCH:
             return self._end_broken(reader)

@@ -12,7 +12,7 @@ import re
 from typing import Final, final
 
 from .arguments.base import ArgumentReader, CallBeginning
-from .lexer import Cursor, Literals
+from .lexer import NO_LITERALS, Cursor, Literals
 from .signals import NO_MATCH
 
 # Where a call syntax is entered: what the literal that opens the calls was.
@@ -32,7 +32,6 @@ ALWAYS: Final = 2
 
 NOTHING: Final = re.compile("(?!)")
 """Matches nowhere."""
-NO_LITERALS: Final = Literals({})
 
 
 def _variable(name: str) -> str:

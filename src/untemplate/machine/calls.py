@@ -193,9 +193,9 @@ class CallReader:
             return self.syntax.before_body.goes_on_after_spaces
         return spaces_go_on if phase == _CHOOSE else None
 
-    def pass_on(self, pieces: list[str]) -> None:
-        """Take note of text of a value that has been emitted without being read."""
-        self._arguments.pass_on(pieces)
+    def pass_on(self, text: str) -> None:
+        """Take note of text of a value, before the cursor, that has been emitted without being read."""
+        self._arguments.pass_on(text)
 
     def finish(self) -> bool:
         """End the output. Return False if what is being read is not a call and must become text."""

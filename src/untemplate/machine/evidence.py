@@ -65,16 +65,6 @@ class Evidence:
             self._read()
         self.last_piece = text
 
-    def pass_on(self, pieces: list[str], begins: bool) -> None:
-        """Add text that has been emitted without being read. ``begins``: its region begins with it."""
-        region = self._context.state.region
-        if begins or region != self.region:
-            self.begin_line(region)
-        self.last_piece = pieces[-1][-_LONG_PIECE:]
-        self._pieces += pieces
-        if len(self._pieces) > _MOST_PIECES or len(pieces[-1]) > _LONG_PIECE:
-            self._read()
-
     def take_opener(self) -> None:
         """Take note that the text ends in an opener of calls that was not one."""
         before = self.text()

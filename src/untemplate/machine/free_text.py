@@ -14,6 +14,7 @@ from typing import Final, final
 
 from .context import ReaderContext
 from .diagnostics import DiagnosticCode
+from .events import EventReceiver
 from .evidence import NOT_IN_FENCES, Evidence
 from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
 from .lexer import WS, shared_start
@@ -50,6 +51,7 @@ IS_TEXT: Final = 2
 LONE_NAME: Final = re.compile(r"[\w.\-]++")
 """The name of a call without any marker."""
 _NAME: Final = re.compile(rf"[ \t\r\n]*+({LONE_NAME.pattern})")
+_NOBODY: Final = EventReceiver()
 _NO_RULE: Final = MarkerRule(ENTER_STATE)
 _SENTENCE_ENDS: Final = frozenset(".!?。！？:")
 _CLOSING_SIGNS: Final = " \t\"')]*_`”’"
@@ -167,18 +169,21 @@ class FreeText:
         self.emit_trimmed(text, end)
         self.before.return_to(place)
 
-    def pass_on(self, pieces: list[str]) -> None:
-        """Take note of text that has been emitted without being read."""
-        self.before.pass_on(pieces, self.at_start)
-        self.at_start = False
+    def pass_on(self, text: str) -> None:
+        """Take note of text before the cursor that has been emitted without being read."""
+        context = self.context
+        receiver = context.receiver
+        context.receiver = _NOBODY
+        self.emit_trimmed(text, context.base)
+        context.receiver = receiver
 
     # -- in -----------------------------------------------------------------------------------------------------
 
     def passing_kind(self) -> int:
-        """Return the kind of the text that is being read, if text without a possible marker, a backtick or white space
-        at its end can be emitted unread; else MARKUP."""
+        """Return the kind of the text that is being read, if text without a marker can be emitted unread; else
+        MARKUP."""
         context = self.context
-        if self.fresh or self.after_call or context.spaces or self.unknown_tokens:
+        if self.fresh or self.after_call or self.unknown_tokens:
             return MARKUP
         if self.at_start and not self._begins_simply():
             return MARKUP

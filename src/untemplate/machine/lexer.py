@@ -55,7 +55,9 @@ class Literals:
         heads = "".join(sorted({t[0] for t in texts}))
         self.first_characters: str = heads
         """The first characters of the literals."""
+        self.heads: tuple[str, ...] = tuple(heads)
         self.first_character_pattern: re.Pattern[str] = re.compile(f"[{re.escape(heads)}]" if heads else "(?!)")
+        self._beginnings: re.Pattern[str] = re.compile(_beginnings(texts))
         self.prefixes: frozenset[str] = frozenset(t[:i] for t in texts for i in range(1, len(t)))
         joined = "\0".join(texts)
         self.inner: frozenset[str] = frozenset(text for text in texts if joined.count(text) > 1)
@@ -95,6 +97,19 @@ class Literals:
             return MORE
         return NO_MATCH if found is None else found.end()
 
+    def begun(self, text: str) -> int:
+        """Return the number of characters at the end of the text that begin a literal; -1 if it holds a whole one."""
+        size = len(text)
+        found = self._beginnings.search(text)
+        while found is not None:
+            start = found.start()
+            if self.pattern.match(text, start) is not None:
+                return -1
+            if size - start < self.longest and text[start:] in self.prefixes:
+                return size - start
+            found = self._beginnings.search(text, start + 1)
+        return 0
+
     def undecided(self, text: str, pos: int) -> bool:
         """True if all text from ``pos`` on is a proper prefix of a literal."""
         return len(text) - pos < self.longest and text[pos:] in self.prefixes
@@ -121,9 +136,24 @@ class Literals:
         return size
 
 
+def _beginnings(texts: list[str]) -> str:
+    """Return the pattern of the first two characters of these literals, as far as a text has them."""
+    seconds: dict[str, set[str]] = {}
+    for text in texts:
+        seconds.setdefault(text[0], set()).add(text[1:2])
+    parts = [
+        re.escape(head) + ("" if "" in found else f"(?:[{re.escape(''.join(sorted(found)))}]|\\Z)")
+        for head, found in sorted(seconds.items())
+    ]
+    return "|".join(parts) or "(?!)"
+
+
 def _touches_words(literal: str) -> bool:
     """True if a literal begins or ends with a character of a word."""
     return any(c.isalnum() or c == "_" for c in (literal[0], literal[-1]))
+
+
+NO_LITERALS: Final = Literals({})
 
 
 @lru_cache(maxsize=64)
@@ -144,8 +174,10 @@ class Cursor:
         # A reader that returns MORE says how the next text may take a short path. None: that must be read.
         self.goes_on: GoesOn | None = None
         """The test for text that decides nothing."""
-        self.passed: Callable[[str], str] | None = None
-        """In the arguments of a call: the next text → what to emit for it; "" if it must be read."""
+        self.passed: Callable[[str], str | None] | None = None
+        """In the arguments of a call: the next text → what to emit for it; None if it must be read."""
+        self.stops: Literals = NO_LITERALS
+        """Literals that such text must not hold."""
         self.ends_prompt: bool = False
         """True at the end of the prompt's text, which is forgotten: a reader keeps what it needs of it."""
         self.misreadings: int = 0

@@ -117,9 +117,9 @@ class Machine(ReaderContext):
         self._text: FreeText = FreeText(self)
         self.shows_cut_calls: bool = False
         """True if an opener or header that the output ends after becomes text; else it is dropped."""
-        self.path: ShortPath = ShortPath(self.state)
+        self.path: ShortPath = ShortPath(max_held)
         if not program.header_first:
-            self.path.kind = self._text.passing_kind()
+            self.path.open_text(self._text.passing_kind(), self.state, [], "")
         self._emitter: CallEmitter = CallEmitter(self, self._text, make_id, first_index)
         # Most outputs have neither calls nor headers, so their readers are made when they are needed.
         self._calls: CallReader | None = None
@@ -135,10 +135,11 @@ class Machine(ReaderContext):
     def feed(self, text: str, ids: Sequence[int] = ()) -> str:
         """Take the next delta of the output. Return its text, with stripped markers restored."""
         path = self.path
-        piece = path.passes(text, ids) if text and path.kind != MARKUP else ""
-        if not piece:
+        piece = path.passes(text, ids) if text and path.kind != MARKUP else None
+        if piece is None:
             return self.read(text, ids)
-        self.emit(piece)
+        if piece:
+            self.emit(piece)
         return text
 
     def emit(self, piece: str) -> None:
@@ -156,21 +157,24 @@ class Machine(ReaderContext):
         path = self.path
         if path.settled == path.size:
             return
-        self._account(path.kind, path.size - path.settled)
+        cur = self.cur
+        begun = path.begun
+        self.base += len(cur.text) + path.size - path.settled - begun
         texts = path.take() if self.scanner is None else path.settle()
         if path.kind != ARGUMENT_TEXT:
-            self._text.pass_on(texts)
+            self._text.pass_on(self._passed(texts, begun))
         elif self._calls is not None:
-            self._calls.pass_on(texts)
+            self._calls.pass_on(self._passed(texts, begun) if path.heads else "")
 
-    def _account(self, kind: int, size: int) -> None:
-        """Account for so many characters that have passed as text of this kind."""
-        end = self.base = self.base + size
-        ledger = self.ledger
-        if ledger.spans is None:
-            ledger.frontier = end
-        else:
-            ledger.mark(kind, end)
+    def _passed(self, texts: list[str], begun: int) -> str:
+        """Return what is decided of the text so far and these deltas: all but ``begun`` characters at its end."""
+        cur = self.cur
+        text = "".join([cur.text, *texts]) if cur.text else "".join(texts)
+        if not begun:
+            cur.text = ""
+            return text
+        cur.text = text[-begun:]
+        return text[:-begun]
 
     def read(self, text: str, ids: Sequence[int] = (), places: Sequence[int] | None = None) -> str:
         """Take a delta that does not pass.
@@ -267,15 +271,12 @@ class Machine(ReaderContext):
         cur = self.cur
         path = self.path
         if self._mode == READ_TEXT:
-            path.kind = MARKUP if cur.text else self._text.passing_kind()
-            path.state = self.state
+            path.open_text(self._text.passing_kind(), self.state, self.spaces, cur.text)
             cur.goes_on = self.state.goes_on
         elif cur.passed is None or cur.text or self.speculation.active:
             path.kind = MARKUP
         else:
-            path.kind = ARGUMENT_TEXT
-            path.value = cur.passed
-            path.call = self.calls[-1].index
+            path.open_value(cur.passed, cur.stops, self.calls[-1].index)
 
     def _read_next(self) -> None:
         """Take no short path for the next delta."""
@@ -324,20 +325,18 @@ class Machine(ReaderContext):
         held = "" if self.scanner is None else self.scanner.finish()
         path = self.path
         cur = self.cur
-        if not held and path.kind in (CONTENT_TEXT, REASONING_TEXT):
+        if not held and path.kind in (CONTENT_TEXT, REASONING_TEXT) and not path.held:
+            self.base += len(cur.text) + path.size - path.settled
+            self.mark(path.kind, 0)  # no marker follows this text
+            self.spaces = []
+            cur.text = ""
             self.finished = cur.final = True
-            if path.settled < path.size:
-                self._account(path.kind, path.size - path.settled)  # no marker follows these texts
             self._text.finish()
             return ""
         self.settle()
         if held:
             self._read_on(held)
         self.finished = True
-        if path.kind in (CONTENT_TEXT, REASONING_TEXT):
-            cur.final = True
-            self._text.finish()
-            return held
         self._read("")  # what was kept unread
         while True:
             # A speculation that is still active here is undecided because the output ends.

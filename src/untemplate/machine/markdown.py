@@ -120,8 +120,8 @@ class TextBefore:
         if "`" not in text and "~" not in text:
             self._read_plain(text)
             return
-        start = 0
-        for found in _RUN.finditer(text):
+        start = self._read_lines(text)
+        for found in _RUN.finditer(text, start):
             if found.start() > start:
                 self._read_plain(text[start : found.start()])
             start = found.end()
@@ -131,6 +131,16 @@ class TextBefore:
                 self._end_run()
         if start < len(text):
             self._read_plain(text[start:])
+
+    def _read_lines(self, text: str) -> int:
+        """Read whole lines at once, if no fence opens or closes in them: inline code ends with its line. Return where
+        they end."""
+        if self._info >= 0 or "```" in text or "~~~" in text:
+            return 0
+        end = text.rfind("\n") + 1
+        if end:
+            self._read_plain(text[:end])
+        return end
 
     def _read_plain(self, text: str) -> None:
         """Read text without a run of backticks or tildes."""

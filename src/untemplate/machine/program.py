@@ -92,8 +92,6 @@ class TextState:
         """True if white space that touches a marker belongs to the marker."""
         self.goes_on: GoesOn = self.literals.goes_on_after_spaces if trims else self.literals.goes_on
         """The test for text that decides nothing."""
-        self.heads: tuple[str, ...] = tuple(sorted({text[0] for text in rules}))
-        """First characters of the literals. Text without any of them can be emitted at once."""
 
 
 @final

@@ -3,6 +3,8 @@
 * The machine opens the path after each reading, for the ``kind`` of text that may go on. Before it reads again, it
   accounts for what has passed (``Machine.settle``).
 * A delta passes if one look decides that it holds no marker, no special token and nothing that changes its meaning.
+* What the end of free text leaves undecided is held here: white space, and the beginning of a literal. It is put before
+  the next delta.
 * The scanner of token ids counts deltas without special tokens together: those that pass, and those that are read.
 """
 
@@ -12,24 +14,36 @@ from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from .ledger import ARGUMENT_TEXT, MARKUP
-from .lexer import WS
+from .lexer import NO_LITERALS, WS, Literals
 from .program import TextState
 
 MOST_UNCOUNTED: Final = 1024
 """Characters of deltas after which they are counted."""
+_MOST_HELD: Final = 256
+_MOST_SEARCHED: Final = 1024
+"""Characters of a text with the first character of a literal: a longer one is read, and not searched before."""
 
 
 @final
 class ShortPath:
     """Takes the deltas of one output that need not be read."""
 
-    def __init__(self, state: TextState) -> None:
+    def __init__(self, max_held: int) -> None:
         self.kind: int = MARKUP
         """The kind of text that the next delta may continue; MARKUP if it must be read."""
-        self.state: TextState = state
-        """The state of that text, if it is free."""
-        self.value: Callable[[str], str] | None = None
-        """In the arguments of a call: the next text → what to emit for it; "" if it must be read."""
+        self.literals: Literals = NO_LITERALS
+        """What text that passes must not hold."""
+        self.heads: tuple[str, ...] = ()
+        """Their first characters."""
+        self.trims: bool = False
+        """True if white space at the end of that text may belong to a marker."""
+        self.held: str = ""
+        """The end of that text, as far as it is undecided."""
+        self.begun: int = 0
+        """Characters of it, at its end, that begin a literal; those before them are white space."""
+        self._most_held: int = min(_MOST_HELD, max_held - 1)
+        self.value: Callable[[str], str | None] | None = None
+        """In the arguments of a call: the next text → what to emit for it; None if it must be read."""
         self.call: int = 0
         """Number of that call."""
         self.special: frozenset[int] = frozenset()
@@ -49,32 +63,79 @@ class ShortPath:
         self.settled_texts: int = 0
         """Number of deltas that these are in."""
 
-    def passes(self, text: str, ids: Sequence[int]) -> str:
-        """Take a delta if it may pass. Return what is to be emitted for it as text of this kind; "" if it must be
-        read. Call it only if there is text, and something may pass."""
+    def open_text(self, kind: int, state: TextState, spaces: list[str], begun: str) -> None:
+        """Let free text of this kind pass. ``spaces`` and ``begun`` are what is undecided of it so far."""
+        self.kind = kind
+        self.value = None
+        self.literals = state.literals
+        self.heads = state.literals.heads
+        self.trims = state.trims
+        self.held = "".join(spaces) + begun if spaces else begun
+        self.begun = len(begun)
+
+    def open_value(self, value: Callable[[str], str | None], stops: Literals, call: int) -> None:
+        """Let arguments of this call pass, except these literals."""
+        self.kind = ARGUMENT_TEXT
+        self.value = value
+        self.literals = stops
+        self.heads = stops.heads
+        self.trims = False
+        self.call = call
+        self.held = ""
+        self.begun = 0
+
+    def passes(self, text: str, ids: Sequence[int]) -> str | None:
+        """Take a delta if it may pass. Return what is to be emitted for it as text of this kind, "" if that is nothing
+        yet; None if it must be read. Call it only if there is text, and something may pass."""
         if ids:
             if not (self.takes_ids and self.special.isdisjoint(ids)):
-                return ""
+                return None
         elif not self.takes_text:
-            return ""
-        if self.kind == ARGUMENT_TEXT:
-            value = self.value
-            piece = "" if value is None or self.size >= MOST_UNCOUNTED else value(text)
-            if not piece:
-                return ""
+            return None
+        if self.size >= MOST_UNCOUNTED:
+            return None
+        if self.held or (self.trims and text[-1] in WS):
+            piece = self._decided(text)
         else:
-            state = self.state
-            if (state.trims and text[-1] in WS) or self.size >= MOST_UNCOUNTED:
-                return ""
-            for head in state.heads:
+            for head in self.heads:
                 if head in text:
-                    return ""
-            piece = text
+                    piece = self._decided(text)
+                    break
+            else:
+                value = self.value
+                piece = text if value is None else value(text)
+        if piece is None:
+            return None
         self.texts.append(text)
         self.size += len(text)
         if ids:
             self.ids.extend(ids)
         return piece
+
+    def _decided(self, text: str) -> str | None:
+        """Return what is to be emitted of the held text and this, and hold the rest; None if it must be read."""
+        whole = self.held + text
+        size = len(whole)
+        for head in self.heads:
+            if head in whole:
+                begun = self.literals.begun(whole) if size <= _MOST_SEARCHED else -1
+                break
+        else:
+            begun = 0
+        if begun < 0:
+            return None
+        piece = whole[: size - begun]
+        if self.trims:
+            piece = piece.rstrip(WS)
+        undecided = whole[len(piece) :]
+        if len(undecided) > self._most_held:
+            return None
+        value = self.value
+        put = piece if value is None else value(piece)
+        if put is not None:
+            self.held = undecided
+            self.begun = begun
+        return put
 
     def settle(self) -> list[str]:
         """Take note that all deltas are accounted for. Return those that were not."""

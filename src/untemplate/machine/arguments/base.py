@@ -3,14 +3,13 @@
 * ``step(cursor, out)`` reads from the cursor as far as the text decides, puts JSON text, and returns a signal. After
   DONE or NO_MATCH the cursor is at the first character that does not belong to the value.
 * A reader looks at each character once. What it keeps is bounded or passed on.
-* ``passed(text)`` is the short path for text inside a long value. It returns the JSON text to put, or "" if the text
+* ``passed(text)`` is the short path for text inside a long value. It returns the JSON text to put, or None if the text
   needs a closer look; then nothing has happened.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import final
 
 from ...tools import ToolSet
@@ -86,17 +85,17 @@ class ArgumentReader:
     def step(self, cur: Cursor, call: CallHandler) -> int:
         return NO_MATCH
 
-    def passed(self, text: str) -> str:
-        """Return the JSON of text in the middle of a long value; "" if it must be read, and nothing has happened."""
-        return ""
+    def passed(self, text: str) -> str | None:
+        """Return the JSON of text in the middle of a long value, "" if there is nothing to put yet; None if it must be
+        read, and nothing has happened."""
+        return None
 
-    def pass_on(self, pieces: list[str]) -> None:
-        """Take note of text that ``passed`` has returned the JSON of."""
+    def pass_on(self, text: str) -> int:
+        """Take note of text that ``passed`` has taken. Return how many characters at its end wait for what follows."""
+        return 0
 
-    @property
-    def short_path(self) -> Callable[[str], str] | None:
-        """``passed``, or the same of another reader; None if there is no short path."""
-        return self.passed
+    def open_path(self, cur: Cursor) -> None:
+        """Let the next text take the short path, if there is one here."""
 
     @property
     def goes_on(self) -> GoesOn | None:

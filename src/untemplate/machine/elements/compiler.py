@@ -21,7 +21,6 @@ def compile_elements(
     enclosing = around(tools, body, turn_end) | tagged((name_open, tags.NAME_OPEN))
     elements = tagged((arguments.open, tags.KEY_OPEN), (arguments.close, tags.ELEMENT_CLOSE))
     syntax.tags = Literals({**elements, **enclosing})
-    syntax.heads = tuple(sorted({text[0] for text in syntax.tags.tags}))
     syntax.closes = arguments.close.spellings
     syntax.close_of = dict(zip(arguments.open.spellings, arguments.close.spellings, strict=False))
     syntax.tag_end = arguments.name_close

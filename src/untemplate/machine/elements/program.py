@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import final
 
-from ..call_syntax import NO_LITERALS, CallSyntax, NameSyntax
-from ..lexer import Literals
+from ..call_syntax import CallSyntax, NameSyntax
+from ..lexer import NO_LITERALS, Literals
 
 
 @final
@@ -18,8 +18,6 @@ class ElementsSyntax:
         self.name: NameSyntax = name
         self.tags: Literals = NO_LITERALS
         """Literals that begin and end elements, and those that end the arguments."""
-        self.heads: tuple[str, ...] = ()
-        """First characters of ``tags``."""
         self.closes: tuple[str, ...] = ()
         """The spellings before the name of an element that ends."""
         self.close_of: dict[str, str] = {}

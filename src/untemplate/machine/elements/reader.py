@@ -34,9 +34,8 @@ from ..arguments.lookahead import (
 )
 from ..arguments.quotation import RANKS, VALUE, Quotation
 from ..arguments.value_text import STREAM, ValueText
-from ..call_syntax import NO_LITERALS
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
-from ..lexer import SPACES, WS, Cursor
+from ..lexer import NO_LITERALS, SPACES, WS, Cursor
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .program import ElementsSyntax
 
@@ -115,15 +114,17 @@ class ElementReader(ArgumentReader):
             if answer != AGAIN:
                 return answer
 
-    def passed(self, text: str) -> str:
-        """Return the JSON of text in the middle of a value that streams; "" if it is not, and nothing has happened."""
-        if self._element.holds != _TEXT or self._value.handling != STREAM:
-            return ""
-        for head in self._syntax.heads:
-            if head in text:
-                return ""
-        self._recent.append(text[-MOST_OF_LINE:])  # ``_add`` bounds their number
+    def passed(self, text: str) -> str | None:
         return json_escape(text)
+
+    def open_path(self, cur: Cursor) -> None:
+        if self._element.holds == _TEXT and self._value.handling == STREAM:
+            cur.passed = self.passed
+            cur.stops = self._syntax.tags
+
+    def pass_on(self, text: str) -> int:
+        self._keep_recent(text)
+        return 0
 
     def cut(self, cur: Cursor, call: CallHandler) -> None:
         """Put the beginning of the value in which the output was cut. The beginning of a tag is dropped."""

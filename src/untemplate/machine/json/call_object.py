@@ -225,7 +225,7 @@ class CallObjectReader(ArgumentReader):
             self._key_done(cur, found.end() - found.start(), call)
         return AGAIN
 
-    def short_path_in(self, call: CallHandler) -> Callable[[str], str] | None:
+    def short_path_in(self, call: CallHandler) -> Callable[[str], str | None] | None:
         """Return the short path for the next text, in arguments that stream."""
         value = self._value
         return None if value is None or self._out is not call else value.passed

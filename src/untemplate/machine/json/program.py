@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import final
 
-from ..call_syntax import NO_LITERALS, NOTHING
-from ..lexer import Literals
+from ..call_syntax import NOTHING
+from ..lexer import NO_LITERALS, Literals
 
 
 @final

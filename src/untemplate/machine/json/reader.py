@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, final
 
 from ...jsontext.lexical import ENCODED, STRING_STOP, escape_end, unescape
@@ -12,6 +11,7 @@ from ...jsontext.scanner import (
     AT_WORD,
     BROKEN,
     ENDED,
+    IN_ESCAPE,
     IN_STRING,
     IN_WORD,
     VALUE,
@@ -21,9 +21,10 @@ from ...jsontext.scanner import (
 from ...jsontext.well_formed import LOOSE, STANDARD
 from ..arguments.base import ArgumentReader, ArgumentWriter, CallHandler
 from ..diagnostics import DiagnosticCode
-from ..lexer import Cursor, Literals
+from ..lexer import NO_LITERALS, Cursor, Literals
 from ..signals import DONE, MORE, NO_MATCH
 
+_COMMAS: Final = frozenset({",", ", ", ":", ": "})
 _LONG: Final = 64
 """Characters of a string that are worth decoding at once."""
 
@@ -52,6 +53,8 @@ class JsonReader(JsonScanner):
         self.valid: bool = False
         """True if the value is known to be valid JSON."""
         self._flat = flat_text(word_heads)
+        self._counts: bool = stops is None or stops.word_goes_on is not None
+        """True if no literal begins like a number."""
 
     def step(self, cur: Cursor, out: ArgumentWriter) -> int:
         text = cur.text
@@ -109,11 +112,31 @@ class JsonReader(JsonScanner):
             end = self.scan(cur.text, end + 1)
         return end
 
-    def passed(self, text: str) -> str:
-        """Return text that does not end the value; "" if it may, and nothing has happened."""
+    def passed(self, text: str) -> str | None:
+        """Return text that does not end the value; None if it may, and nothing has happened."""
         state = self.state
-        if state == IN_STRING and '"' not in text and "\\" not in text:
-            return text
+        if state == IN_STRING:
+            if '"' not in text:
+                if "\\" not in text:
+                    return text
+                if len(text) == 1:
+                    self.state = IN_ESCAPE
+                    return text
+        elif state == IN_ESCAPE:
+            if text.find('"', 1) < 0 and text.find("\\", 1) < 0:
+                self.state = IN_STRING
+                return text
+        elif self._counts and state in (IN_WORD, ANYTHING):
+            if text.isdigit():
+                self.state = IN_WORD
+                return text
+            if text in _COMMAS:
+                self.state = ANYTHING
+                return text
+        return self._scanned(text, state)
+
+    def _scanned(self, text: str, state: int) -> str | None:
+        """Return text that does not end the value, from this state on; None if it may, and nothing has happened."""
         if self.closers and state in self._flat:
             pattern, states, _ = self._flat[state]
             found = pattern.match(text)
@@ -121,13 +144,13 @@ class JsonReader(JsonScanner):
                 self.state = states[found.lastindex or 0]
                 return text
         if state == VALUE or "}" in text or "]" in text:
-            return ""
+            return None
         depth = len(self.closers)
         if self.scan(text, 0) == len(text) and self.state < AT_STRING:
             return text
         self.state = state
         del self.closers[depth:]
-        return ""
+        return None
 
 
 @final
@@ -192,9 +215,9 @@ class JsonArguments(ArgumentReader):
         self.valid = self._json.valid
         return answer
 
-    @property
-    def short_path(self) -> Callable[[str], str]:
-        return self._json.passed
+    def open_path(self, cur: Cursor) -> None:
+        cur.passed = self._json.passed
+        cur.stops = NO_LITERALS
 
 
 @final
@@ -207,7 +230,3 @@ class EncodedArguments(ArgumentReader):
 
     def step(self, cur: Cursor, call: CallHandler) -> int:
         return self._text.step(cur, call)
-
-    @property
-    def short_path(self) -> Callable[[str], str] | None:
-        return None

@@ -24,7 +24,7 @@ from .. import tags
 from ..arguments.base import ArgumentReader, ArgumentWriter, CallHandler
 from ..arguments.value_text import STREAM, ValueText
 from ..ledger import ARGUMENT_TEXT, DROPPED
-from ..lexer import SPACES, WS, Cursor, Literals, literal_set
+from ..lexer import NO_LITERALS, SPACES, WS, Cursor, Literals, literal_set
 from ..signals import DONE, MORE, NO_MATCH
 from .ends import MarkedStringEnds, StringEnds
 from .program import LiteralSyntax
@@ -170,16 +170,19 @@ class LiteralReader(ArgumentReader):
             elif not self._begin_value(cur, c, out):
                 return MORE
 
-    def passed(self, text: str) -> str:
-        """Return the JSON of text in the middle of a string; "" if it is not, and nothing has happened."""
-        if self._phase != _STRING or self._doubtful or self._typed or self._begins:
-            return ""
+    def passed(self, text: str) -> str | None:
+        """Return the JSON of text in the middle of a string; None if it may end, and nothing has happened."""
         if self._watched is not None:
             if self._watched.search(text) is not None:
-                return ""
+                return None
         elif self._quote.first_characters in text or (self._escapes and "\\" in text):
-            return ""
+            return None
         return json_escape(text)
+
+    def open_path(self, cur: Cursor) -> None:
+        if self._phase == _STRING and not (self._doubtful or self._typed or self._begins):
+            cur.passed = self.passed
+            cur.stops = NO_LITERALS
 
     # -- members ------------------------------------------------------------------------------------------------
 

@@ -54,7 +54,6 @@ def _compile_value_ends(syntax: TaggedSyntax, arguments: TaggedArguments) -> Non
     named = _NAMED_TAG.fullmatch(arguments.value_close.text.strip(WS))
     syntax.close_head = "" if named is None else named.group(1)
     syntax.value_stops = Literals(stops)
-    syntax.value_heads = tuple(sorted({text[0] for text in stops}))
     unopened = {**syntax.tags.tags, **syntax.value_opens.tags, **syntax.value_ends.tags}
     syntax.unopened = Literals(unopened)
     if arguments.type_close is not None:

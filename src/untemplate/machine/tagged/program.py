@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import final
 
-from ..call_syntax import NO_LITERALS, NOTHING, CallSyntax, NameSyntax, Pattern
-from ..lexer import GoesOn, Literals
+from ..call_syntax import NOTHING, CallSyntax, NameSyntax, Pattern
+from ..lexer import NO_LITERALS, GoesOn, Literals
 
 
 @final
@@ -48,8 +48,6 @@ class TaggedSyntax:
         self.value_ends: Literals = NO_LITERALS
         self.value_stops: Literals = NO_LITERALS
         """Literals in a value at which it may end, or at which a quoted call begins."""
-        self.value_heads: tuple[str, ...] = ()
-        """First characters of ``value_stops``."""
         self.value_successors: Literals = NO_LITERALS
         """After a value's close: what may follow it, and a second close."""
         self.close_head: str = ""

@@ -26,7 +26,7 @@ from ..arguments.lookahead import (
     MOST_OF_LINE,
     QUOTE_SIGNS,
 )
-from ..arguments.value_text import STREAM, ValueText
+from ..arguments.value_text import ValueText
 from ..arguments.xml_text import unescape_xml
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from ..lexer import SPACES, WS, Cursor, GoesOn, Literals
@@ -37,6 +37,7 @@ from .program import TaggedSyntax
 _MAX_KEY: Final = 1024
 
 _MAX_TYPE: Final = 64
+_NEWLINES: Final = ("\n", "\r")
 _MANY_PIECES: Final = 32
 _CDATA: Final = Literals({"<![CDATA[": 0})
 
@@ -120,32 +121,22 @@ class TaggedReader(ArgumentReader):
         """Start at a key whose opener is missing."""
         self._phase = _KEY
 
-    def passed(self, text: str) -> str:
-        """Return the JSON of text in the middle of a value that streams; "" if it is not, and nothing has happened."""
-        if self._phase != _VALUE or self._value.handling != STREAM or self._trim or not self._opened:
-            return ""
-        syntax = self._syntax
-        if syntax.unescape_values:
-            return ""
-        for head in syntax.value_heads:
-            if head in text:
-                return ""
-        last = text[-1]
-        if last in "\r\n" and syntax.holds_after:
-            if last == "\r" or syntax.holds_after > 1 or text[-2:-1] in "\r\n":
-                return ""
-            # The newline is marked as text of the value, until what follows decides.
-            text = self._newlines + text[:-1]
-            self._newlines = last
-            return json_escape(text)
-        if self._newlines:
-            text = self._newlines + text
-            self._newlines = ""
+    def passed(self, text: str) -> str | None:
+        """Return the JSON of text in the middle of a value that streams, without newlines that wait."""
+        if self._newlines or (self._syntax.holds_after and text[-1:] in _NEWLINES):
+            text = self._hold_newlines(self._newlines + text)
         return json_escape(text)
 
-    def pass_on(self, pieces: list[str]) -> None:
-        for piece in pieces:
-            self._keep(piece)
+    def open_path(self, cur: Cursor) -> None:
+        streams = self._phase == _VALUE and self._opened and self._value.streams
+        if streams and not (self._trim or self._begins):
+            cur.passed = self.passed
+            cur.stops = self._ends.stops
+
+    def pass_on(self, text: str) -> int:
+        if text:
+            self._keep(text)
+        return len(self._newlines)
 
     def _keep(self, piece: str) -> None:
         """Keep the end of the value's last line. The first of the pieces is a newline while the value has none."""
