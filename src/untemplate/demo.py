@@ -164,10 +164,10 @@ class Screen:
 
     def __init__(self, *, live: bool) -> None:
         size = shutil.get_terminal_size()
-        self.columns = max(size.columns, 1)
-        self.rows = size.lines
+        self.columns: int = max(size.columns, 1)
+        self.rows: int = size.lines
         self.live = live
-        self.colour = coloured(sys.stdout)
+        self.colour: bool = coloured(sys.stdout)
         self.bar = "│" if encodable("│", sys.stdout) else "|"
         self._drawn = 0
 

@@ -114,11 +114,11 @@ class UnknownFormatError(UntemplateError, ValueError):
     ) -> None:
         self.name = name
         self.kind = kind
-        self.valid = tuple(valid)
-        self.suggestions = close_names(name, self.valid)
+        self.valid: tuple[str, ...] = tuple(valid)
+        self.suggestions: tuple[str, ...] = close_names(name, self.valid)
         self.reason = reason
         what = f"{kind} format" if kind else "format"
-        self.short = f"no {what} {name!r}: {reason}"
+        self.short: str = f"no {what} {name!r}: {reason}"
         if reason is not None:
             super().__init__(self.short)
             return

@@ -239,7 +239,7 @@ class RequestCallPolicy(CallPolicy):
         self._policy = policy
         self._tools = tools
         self._validator = validator
-        self.arguments = ""
+        self.arguments: str = ""
 
     def decide(self, call: CallState, arguments: str, kept: int) -> int:
         self.arguments = arguments

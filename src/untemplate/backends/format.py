@@ -19,7 +19,7 @@ from ..machine.scanner import SpecialTokens, TokenScanner
 from ..machine.start import start
 from ..machine.tentative_calls import IMMEDIATELY, NEVER, RECOVER
 from ..policy import Policy
-from ..tokens.decoding import Vocabulary, size_of, vocabulary_of
+from ..tokens.decoding import TokenTable, Vocabulary, size_of, vocabulary_of
 from ..tools import ToolSet
 from .format_stream import FormatStream
 from .interface import OutputContext, ParserBackend
@@ -103,9 +103,10 @@ class FormatBackend(ParserBackend):
         unknown = frozenset(text for text in known.special if text and text in known.ids and text not in written)
         # A Format without calls may be one half of a parser: the other half knows what it does not.
         self._ends = unknown if format.tools or format.channels is not None else frozenset()
-        self.program = program_of(format, special=self._ends)
+        self.program: Program = program_of(format, special=self._ends)
+        self.tokens: TokenTable
         ids, self.tokens = known.table(unknown.union(special_tokens_of(format, known)))
-        self.special_ids = {text: i for text, i in ids.items() if text not in unknown}
+        self.special_ids: dict[str, int] = {text: i for text, i in ids.items() if text not in unknown}
         self._special_tokens = SpecialTokens(self.special_ids, {text: ids[text] for text in unknown})
 
     @cached_property

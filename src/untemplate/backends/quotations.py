@@ -27,7 +27,7 @@ from .recognition import markers_within
 __all__ = ["CONTEXTS", "TOOLS", "WRITERS", "Provable", "QuotedCalls", "provable", "quoted_calls", "sample_of"]
 
 _TOOL: Final = "write_file"
-TOOLS: Final = [
+TOOLS: Final[list[dict[str, Any]]] = [
     {
         "type": "function",
         "function": {

@@ -144,7 +144,9 @@ class Refused(Exception):
 
     def __init__(self, code: str, column: str, problem: str) -> None:
         super().__init__(problem)
-        self.code, self.column, self.problem = code, column, problem
+        self.code: str = code
+        self.column: str = column
+        self.problem: str = problem
 
     def record(self, values: Any, row: int, file: str) -> Record:
         """Return the record of the row."""
@@ -177,7 +179,7 @@ class RowParser:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings.check()
-        self.spans = settings.spans
+        self.spans: bool = settings.spans
         self._columns = settings.columns
         tokenizer = settings.tokenizer
         self._tokenizer = load_tokenizer(tokenizer) if isinstance(tokenizer, str) else tokenizer

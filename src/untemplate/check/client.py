@@ -91,13 +91,13 @@ class Server:
     """
 
     def __init__(self, url: str, *, key: str = "", key_name: str = "", limits: Limits = Limits()) -> None:  # noqa: B008
-        self.url = _base(url)
+        self.url: str = _base(url)
         self.key_name = key_name
         self._key = key
         self.limits = limits
-        self.requests = 0
-        self.answered = 0
-        self.tokens = 0
+        self.requests: int = 0
+        self.answered: int = 0
+        self.tokens: int = 0
         self._next = 0.0
         headers = {"authorization": f"Bearer {key}"} if key else {}
         anthropic = {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}

@@ -56,9 +56,10 @@ class Session:
         """True if the server takes the field that switches reasoning on and off."""
         self.starts: dict[bool, Start] = {}
         """The states in which the answer to `ASKED` begins, without and with reasoning."""
-        self.sent = self.answered = 0
+        self.sent: int = 0
+        self.answered: int = 0
         """Number of requests of this session, and of those that were answered."""
-        self.path = ""
+        self.path: str = ""
         self.body: Any = {}
         """The last request, for its replay command."""
 

@@ -150,11 +150,11 @@ class UntemplateReasoning(_templates.ResponseTemplateReasoningDetector):  # type
         # SGLang's own constructor would load a response template.
         self._parser = _shared(_format_of(self.format_name, tokenizer))
         reasoning = self._parser.format.reasoning
-        self.think_start_token = "" if reasoning is None else "".join(_spellings(reasoning.open)[:1])
-        self.think_end_token = "" if reasoning is None else reasoning.close.spellings[0]
-        self.think_excluded_tokens = None
+        self.think_start_token: str = "" if reasoning is None else "".join(_spellings(reasoning.open)[:1])
+        self.think_end_token: str = "" if reasoning is None else reasoning.close.spellings[0]
+        self.think_excluded_tokens: None = None
         self.think_start_self_label = ""
-        self.message_start_think_openers = [self.think_start_token] if self.think_start_token else []
+        self.message_start_think_openers: list[str] = [self.think_start_token] if self.think_start_token else []
         self.answer_started = False
         self.stream_reasoning = stream_reasoning
         self._force_nonempty_content = force_nonempty_content

@@ -32,7 +32,7 @@ class _Buffer(list[str]):
 
     def __init__(self, meter: Meter) -> None:
         super().__init__()
-        self.left = meter.size
+        self.left: int = meter.size
 
     def append(self, piece: str) -> None:
         self.left -= len(piece)
@@ -92,7 +92,7 @@ class Generator(CodeGenerator):
         self.undeclared: set[str] = set()
         self.branches: dict[int, int] = {}
         """Index of each branch (`branches_of`)."""
-        self.deadline = thread_time() + COMPILE_LIMIT
+        self.deadline: float = thread_time() + COMPILE_LIMIT
 
     def visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> Any:
         if thread_time() > self.deadline:

@@ -28,7 +28,7 @@ class Inputs:
         """The ids of the lists among the copies."""
         self.kept: list[Any] = []
         """The copied lists, so that their ids stay valid."""
-        self.characters = 0
+        self.characters: int = 0
 
     def messages(self, messages: Sequence[Any]) -> list[Any]:
         """Return copies of messages. Reasoning is copied to the two names that templates read, as in transformers."""

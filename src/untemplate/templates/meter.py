@@ -46,17 +46,17 @@ class Meter:
     __slots__ = ("deadline", "inputs", "marks", "now", "ran", "size", "steps", "total")
 
     def __init__(self, inputs: set[int], characters: int, now: Callable[[], datetime], ran: bytearray) -> None:
-        self.inputs = inputs
+        self.inputs: set[int] = inputs
         """The ids of the caller's lists, which the template must not change."""
-        self.ran = ran
+        self.ran: bytearray = ran
         """For each branch of the template, 1 if it has run."""
-        self.size = limits.SIZE + limits.SIZE_PER * characters
-        self.total = limits.TOTAL * self.size
-        self.steps = limits.STEPS + limits.STEPS_PER * characters
-        self.now = now
-        self.marks = False
+        self.size: int = limits.SIZE + limits.SIZE_PER * characters
+        self.total: int = limits.TOTAL * self.size
+        self.steps: int = limits.STEPS + limits.STEPS_PER * characters
+        self.now: Callable[[], datetime] = now
+        self.marks: bool = False
         """True if the text inside ``{% generation %}`` is marked."""
-        self.deadline = thread_time() + limits.TIME_LIMIT + limits.TIME_PER * characters
+        self.deadline: float = thread_time() + limits.TIME_LIMIT + limits.TIME_PER * characters
 
     def tick(self, steps: int) -> bool:
         """Count a block of statements; ``steps`` is the number of nodes in it."""

@@ -34,7 +34,7 @@ class PieceTokenizer:
     """
 
     def __init__(self, special: Iterable[str], *, spell: bool = False) -> None:
-        self.special = tuple(sorted(set(special), key=lambda t: (-len(t), t)))
+        self.special: tuple[str, ...] = tuple(sorted(set(special), key=lambda t: (-len(t), t)))
         self._split = re.compile("(" + "|".join(map(re.escape, self.special)) + ")" if self.special else "((?!))")
         self._spell = spell
         self._ids: dict[str, int] = {token: i for i, token in enumerate(self.special)}

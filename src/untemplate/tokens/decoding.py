@@ -259,8 +259,8 @@ class Vocabulary:
 
     def __init__(self, ids: Mapping[str, int], special: Iterable[str] = (), added: Iterable[str] = ()) -> None:
         self.ids = ids
-        self.special = frozenset(special)
-        self.added = self.special.union(added)
+        self.special: frozenset[str] = frozenset(special)
+        self.added: frozenset[str] = self.special.union(added)
         self._tables: dict[frozenset[str], tuple[dict[str, int], TokenTable]] = {}
 
     @classmethod

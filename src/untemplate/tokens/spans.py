@@ -68,8 +68,8 @@ class ParsedTokens:
 
     def __init__(self, output: ParsedOutput, ids: Sequence[int], offsets: Sequence[tuple[int, int]]) -> None:
         self.output = output
-        self.ids = list(ids)
-        self.offsets = list(offsets)
+        self.ids: list[int] = list(ids)
+        self.offsets: list[tuple[int, int]] = list(offsets)
 
     def __repr__(self) -> str:
         return f"<ParsedTokens of {len(self.ids)} tokens, {len(self.output.spans)} regions>"

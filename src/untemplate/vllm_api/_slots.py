@@ -64,16 +64,16 @@ class ToolCallSlot:
     )
 
     def __init__(self) -> None:
-        self.id = ""
-        self.name = ""
-        self.name_sent = False
-        self.index = -1
+        self.id: str = ""
+        self.name: str = ""
+        self.name_sent: bool = False
+        self.index: int = -1
         self.string_keys: set[str] | None = None
-        self.streamed_json = ""
-        self.ended = False
-        self.closed = False
-        self.cut = False
-        self.rejected = False
+        self.streamed_json: str = ""
+        self.ended: bool = False
+        self.closed: bool = False
+        self.cut: bool = False
+        self.rejected: bool = False
         self.reader: ArgumentReader | None = None
         self._parts: list[str] = []
 

@@ -20,7 +20,7 @@ from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall
 from ..tokens.decoding import Tokenizer, vocabulary_of
 from ._pipeline import StreamState, run, run_whole
 
-__all__ = ["Parser", "Piece", "ReasoningParser", "StreamState", "Tokenizer", "ToolParser", "of_calls", "of_reasoning"]
+__all__ = ["Parser", "Piece", "ReasoningParser", "StreamState", "Tokenizer", "ToolParser"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -168,8 +168,8 @@ def _from_piece(
     return decorate
 
 
-of_reasoning = _from_piece(_Reasons.extract_reasoning_streaming)
-of_calls = _from_piece(_Calls.extract_tool_calls_streaming)
+_of_reasoning = _from_piece(_Reasons.extract_reasoning_streaming)
+_of_calls = _from_piece(_Calls.extract_tool_calls_streaming)
 
 
 class ReasoningParser(_Reasons):
@@ -405,7 +405,7 @@ class Parser(_Reasons, _Calls):
         return found
 
     @abstractmethod
-    @of_reasoning
+    @_of_reasoning
     def extract_reasoning_streaming(self, piece: Piece) -> DeltaMessage | None:
         if self._halves is None:
             return DeltaMessage(content=piece.delta_text)
@@ -420,7 +420,7 @@ class Parser(_Reasons, _Calls):
         return found
 
     @abstractmethod
-    @of_calls
+    @_of_calls
     def extract_tool_calls_streaming(self, piece: Piece) -> DeltaMessage | None:
         if self._halves is None or self._tool_parser is None:
             return DeltaMessage(content=piece.delta_text) if piece.delta_text else None

@@ -95,15 +95,15 @@ def _rule(transition: Transition) -> MarkerRule:
     return rule
 
 
-def _rule_without_calls(source: ParserState, transition: Transition, of_calls: bool) -> MarkerRule | None:
+def _rule_without_calls(source: ParserState, transition: Transition, _of_calls: bool) -> MarkerRule | None:
     """Return a transition where calls are text: one into a call emits its text, and still ends reasoning.
 
-    ``of_calls``: its literal also occurs in calls. Without calls it is text, unless it begins or ends reasoning.
+    ``_of_calls``: its literal also occurs in calls. Without calls it is text, unless it begins or ends reasoning.
     """
     opens = transition.next_state in TOOL_STATES or EventType.TOOL_CALL_START in transition.events
     reasons = {EventType.REASONING_START, EventType.REASONING_END}.intersection(transition.events)
-    of_calls = of_calls and transition.next_state is source and not reasons
-    if source in TOOL_STATES or not (opens or of_calls):
+    _of_calls = _of_calls and transition.next_state is source and not reasons
+    if source in TOOL_STATES or not (opens or _of_calls):
         return _rule(transition)
     if EventType.REASONING_END not in transition.events:
         return None

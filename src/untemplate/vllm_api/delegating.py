@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall
 from ._pipeline import remainder, run_whole
 from ._requests import extracted_of
-from .abstract import Parser, Piece, of_calls, of_reasoning
+from .abstract import Parser, Piece, _of_calls, _of_reasoning
 
 __all__ = ["DelegatingParser", "_WrappedParser"]
 
@@ -98,7 +98,7 @@ class DelegatingParser(Parser):
         )
         return found
 
-    @of_reasoning
+    @_of_reasoning
     def extract_reasoning_streaming(self, piece: Piece) -> DeltaMessage | None:
         found: DeltaMessage | None = self._ask(
             "reasoning",
@@ -161,7 +161,7 @@ class DelegatingParser(Parser):
         )
         return found
 
-    @of_calls
+    @_of_calls
     def extract_tool_calls_streaming(self, piece: Piece) -> DeltaMessage | None:
         if self._tool_parser is None:
             return None

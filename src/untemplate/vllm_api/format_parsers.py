@@ -32,7 +32,7 @@ from ..tokens.decoding import Vocabulary, vocabulary_of
 from ._marks import Marks
 from ._pipeline import with_id
 from ._requests import hides_cuts
-from .abstract import Parser, Piece, ReasoningParser, ToolParser, of_calls, of_reasoning
+from .abstract import Parser, Piece, ReasoningParser, ToolParser, _of_calls, _of_reasoning
 from .delegating import DelegatingParser
 
 __all__ = [
@@ -97,7 +97,7 @@ class FormatReasoningParser(ReasoningParser):
         ReasoningParser.__init__(self, tokenizer, *args, **kwargs)
         _set_format(self, format)
         known = vocabulary_of(tokenizer)
-        self._backend = FormatBackend(self.format, known, policy=_STREAMED)
+        self._backend = _backend_of(self.format, known)
         self._marks, self._count_marks = _marks(self.format, known)
         self._opened = self._backend.begins_in_reasoning or self.format.channels is not None
         self._prompt: str | None = None
@@ -145,7 +145,7 @@ class FormatReasoningParser(ReasoningParser):
             return found.reasoning, _with_calls(channels, model_output, stream.marked) or None
         return found.reasoning, found.content
 
-    @of_reasoning
+    @_of_reasoning
     def extract_reasoning_streaming(self, piece: Piece) -> DeltaMessage | None:
         delta = self._output.feed(self._new_stream, piece, self.engine_based_streaming)
         stream = self._output.stream
@@ -212,7 +212,7 @@ class FormatToolParser(ToolParser):
     ) -> None:
         ToolParser.__init__(self, tokenizer, tools, *args, **kwargs)
         _set_format(self, format)
-        self._backend = FormatBackend(_calls_only(self.format), vocabulary_of(tokenizer), policy=_STREAMED)
+        self._backend = _backend_of(_calls_only(self.format), vocabulary_of(tokenizer))
         self._output = _HalfStream()
 
     @property
@@ -227,7 +227,7 @@ class FormatToolParser(ToolParser):
             tools_called=found.tools_called, tool_calls=found.tool_calls, content=found.content
         )
 
-    @of_calls
+    @_of_calls
     def extract_tool_calls_streaming(self, piece: Piece) -> DeltaMessage | None:
         return self._output.feed(partial(self._new_stream, piece.request), piece, self.engine_based_streaming)
 
@@ -265,7 +265,7 @@ class FormatParser(DelegatingParser):
     ) -> None:
         super().__init__(tokenizer, *args, **kwargs)
         _set_format(self, format)
-        self._backend = FormatBackend(self.format, vocabulary_of(tokenizer), policy=_STREAMED)
+        self._backend = _backend_of(self.format, vocabulary_of(tokenizer))
         self._tools = tools
         self._prompt: str | None = None
         self._output: FormatStream | None = None
@@ -426,6 +426,13 @@ def _context(
     )
 
 
+@lru_cache(maxsize=16)
+def _backend_of(fmt: Format, known: Vocabulary) -> FormatBackend:
+    """Return the backend of a Format and a vocabulary, which all requests share: vLLM makes a parser for each."""
+    return FormatBackend(fmt, known, policy=_STREAMED)
+
+
+@lru_cache(maxsize=16)
 def _marks(fmt: Format, known: Vocabulary) -> tuple[Marks, Marks]:
     """Return (the markers that decide whether reasoning is over, the markers for counting its tokens)."""
     turn_starts = _spellings(fmt.turn.start)

@@ -24,7 +24,7 @@ from ._marks import Marks
 from ._pipeline import StreamState, with_id
 from ._requests import hides_cuts, make_parser_request
 from ._slots import ToolCallSlot, make_tool_call_id
-from .abstract import Piece, of_calls, of_reasoning
+from .abstract import Piece, _of_calls, _of_reasoning
 from .config import ParserEngineConfig, ParserState
 from .streaming_engine import StreamingParserEngine
 
@@ -188,7 +188,7 @@ class ParserEngine(EngineDeltas):
     def finish_streaming(self) -> DeltaMessage | None:
         return self._to_delta(self._engine.finish(), True)
 
-    @of_reasoning
+    @_of_reasoning
     def extract_reasoning_streaming(self, piece: Piece) -> DeltaMessage | None:
         """Return reasoning and content of the next part; calls stay in the content as written.
 
@@ -198,7 +198,7 @@ class ParserEngine(EngineDeltas):
         with _Skipping(self._engine):
             return self._to_delta(self._feed(piece.delta_text, piece.delta_token_ids), False)
 
-    @of_calls
+    @_of_calls
     def extract_tool_calls_streaming(self, piece: Piece) -> DeltaMessage | None:
         """Return everything in the next part. Earlier text is known and need not be given."""
         return self.parse_delta(piece.delta_text, piece.delta_token_ids, piece.request, finished=False)
