@@ -17,6 +17,7 @@ from typing import Any, Final
 from .backends.call_log import no_warnings
 from .backends.recognition import markers_in
 from .format import Format
+from .format.markers import spellings_of
 from .formats import Entry, IncompatibleFormatsError, entries, named
 from .messages import ParsedOutput
 from .output_parser import OutputParser
@@ -264,5 +265,4 @@ def _reading(one: Sample, parsed: ParsedOutput, marks: tuple[str, ...]) -> Readi
 def _reasoning_markers(fmt: Format) -> tuple[str, ...]:
     """Return the markers that begin or end reasoning."""
     part = fmt.reasoning
-    markers = () if part is None else (part.open, part.close)
-    return tuple(text.strip() for marker in markers if marker is not None for text in marker.spellings)
+    return () if part is None else tuple(text.strip() for text in spellings_of(part.open, part.close))

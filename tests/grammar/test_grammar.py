@@ -35,6 +35,12 @@ def test_every_format_has_a_grammar_in_every_dialect(name: str, choice: str, dia
         assert grammar.dialect == dialect
 
 
+def test_a_grammar_preserves_the_tokens_of_its_own_vocabulary() -> None:
+    fmt = named("hermes")
+    assert make_grammar(fmt, TOOLS).preserved_tokens == tuple(fmt.special_tokens)
+    assert make_grammar(fmt, TOOLS, tokens={}).preserved_tokens == ()
+
+
 def test_a_parser_gives_its_formats_grammar() -> None:
     parser = OutputParser.named("hermes")
     assert parser.grammar(TOOLS) == make_grammar(parser.format, TOOLS)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ..format import Content, Format, FormatError, Marker, Reasoning, Turn
+from ..format.markers import spellings_of
 from . import diff
 from .certify import Certificate, certify
 from .checks import Check
@@ -159,9 +160,8 @@ def _special(fmt: Format) -> tuple[str, ...]:
         channels = fmt.channels
         markers += [channels.open, channels.channel, channels.constraint, channels.body]
         markers += [channels.close, channels.call_close]
-    for marker in markers:
-        for text in () if marker is None else marker.spellings:
-            found.update(dict.fromkeys(diff.closed_tags(text)))
+    for text in spellings_of(*markers):
+        found.update(dict.fromkeys(diff.closed_tags(text)))
     return tuple(found)
 
 

@@ -19,7 +19,7 @@ from . import diff
 from .probes import CONTENT, KEYS, NAMES, THOUGHT, CallSamples, ProbeMessage, Style
 from .reasoning import ReasoningSamples
 from .result import CHANNEL, RECIPIENT_BASED, ChannelsGuess
-from .tools import tools_guesses
+from .tools import tools_guesses, visible
 from .turns import LAST, TurnFrame
 
 _WORD: Final = re.compile(r"\w+")
@@ -77,11 +77,11 @@ def _with_channels(frame: TurnFrame, front: str, text: str, calls: CallSamples |
     channels = Channels(
         open=Marker(header[: role.start()] if role is not None else header),
         role=role.group() if role is not None else "",
-        channel=None if bare else _marker(found.channel),
-        recipient=_marker(call.recipient),
+        channel=None if bare else visible(found.channel),
+        recipient=visible(call.recipient),
         body=Marker(found.body),
-        close=_marker(found.close),
-        call_close=_marker(call.close),
+        close=visible(found.close),
+        call_close=visible(call.close),
         namespace=call.namespace,
         reasoning=(found.reasoning,),
         content=tuple(dict.fromkeys(word for word in words if word and word != found.reasoning)),
@@ -127,11 +127,6 @@ def _read_call_header(header: str, found: _Headers, calls: CallSamples) -> _Call
     return _CallHeader(ahead[: len(ahead) - len(namespace)], namespace, channel, constraint, close)
 
 
-def _marker(text: str) -> Marker | None:
-    """Return ``text`` as a marker, unless it is white space."""
-    return Marker(text) if text.strip() else None
-
-
 def _named_again(frame: TurnFrame, calls: CallSamples, body: str) -> list[Tools]:
     """Return the syntaxes of calls after a header that names the tool, if they name it again."""
     header = NAMES[0] + body
@@ -161,6 +156,6 @@ def _with_recipients(frame: TurnFrame, front: str, calls: CallSamples) -> Iterat
     if not body or not behind.startswith(body) or not between.strip().endswith(opened):
         return
     close = between.strip()[: -len(opened)]
-    channels = Channels(open=Marker(opened), body=Marker(body), content=(word,), close=_marker(close))
+    channels = Channels(open=Marker(opened), body=Marker(body), content=(word,), close=visible(close))
     frame.log.append(f"channels: a header of one word: {channels}")
     yield ChannelsGuess(channels, header, RECIPIENT_BASED, "header of one word")

@@ -18,11 +18,11 @@ from ..format import (
     JsonArguments,
     JsonBody,
     LiteralArguments,
-    Marker,
     NamedBody,
     TaggedArguments,
     Tools,
 )
+from ..format.markers import text_of
 
 JSON_NATIVE: Final = "json-native"
 TAG_WITH_JSON: Final = "tagged-json"
@@ -168,7 +168,7 @@ def describe(
     markers: dict[str, str] = {}
     reasoning, content = "none", "plain"
     if fmt.reasoning is not None:
-        markers["reasoning_start"] = _text(fmt.reasoning.open)
+        markers["reasoning_start"] = text_of(fmt.reasoning.open)
         markers["reasoning_end"] = fmt.reasoning.close.text
         forced = opened or fmt.reasoning.open is None or fmt.reasoning.start == "open"
         reasoning = "forced-open" if forced else "optional"
@@ -201,33 +201,29 @@ def describe(
     )
 
 
-def _text(marker: Marker | None) -> str:
-    return "" if marker is None else marker.text
-
-
 def _describe_channels(channels: Channels, markers: dict[str, str]) -> None:
     markers["per_call_start"] = channels.open.text + channels.role
-    markers["per_call_end"] = _text(channels.call_close or channels.close)
-    markers["func_name_prefix"] = _text(channels.recipient) + channels.namespace
+    markers["per_call_end"] = text_of(channels.call_close or channels.close)
+    markers["func_name_prefix"] = text_of(channels.recipient) + channels.namespace
     markers["args_start"] = (channels.call_body or channels.body).text
     markers["function_namespace"] = channels.namespace
     if channels.reasoning_body is not None:
         markers["reasoning_start"] = channels.open.text + channels.role + channels.reasoning_body.text
-        markers["reasoning_end"] = _text(channels.close)
+        markers["reasoning_end"] = text_of(channels.close)
     elif channels.reasoning:
-        front = channels.open.text + channels.role + _text(channels.channel or channels.recipient)
+        front = channels.open.text + channels.role + text_of(channels.channel or channels.recipient)
         markers["reasoning_start"] = front + channels.reasoning[0] + channels.body.text
-        markers["reasoning_end"] = _text(channels.close)
-    front = _text(channels.channel) if channels.channel is not None else channels.open.text
+        markers["reasoning_end"] = text_of(channels.close)
+    front = text_of(channels.channel) if channels.channel is not None else channels.open.text
     markers["content_start"] = front + "".join(channels.content[:1]) + channels.body.text
 
 
 def _describe_tools(tools: Tools, markers: dict[str, str], names: dict[str, str]) -> str:
-    markers["tool_section_start"] = _text(tools.section_open) + _text(tools.list_open)
-    markers["tool_section_end"] = _text(tools.list_close) + _text(tools.section_close)
-    markers["per_call_start"] = _text(tools.call_open)
-    markers["per_call_end"] = _text(tools.call_close)
-    markers["call_separator"] = _text(tools.separator)
+    markers["tool_section_start"] = text_of(tools.section_open, tools.list_open)
+    markers["tool_section_end"] = text_of(tools.list_close, tools.section_close)
+    markers["per_call_start"] = text_of(tools.call_open)
+    markers["per_call_end"] = text_of(tools.call_close)
+    markers["call_separator"] = text_of(tools.separator)
     body = tools.body
     if isinstance(body, JsonBody):
         names["name_field"] = "" if body.name_is_key else body.name_key
@@ -240,10 +236,10 @@ def _describe_tools(tools: Tools, markers: dict[str, str], names: dict[str, str]
 
 def _describe_named(body: NamedBody, markers: dict[str, str]) -> str:
     before, _, behind = body.name.partition("{name}")
-    markers["func_name_prefix"] = _text(body.name_open) + before
-    markers["func_name_suffix"] = behind + _text(body.name_close)
-    markers["func_close"] = _text(body.arguments_close)
-    markers["id_marker"] = _text(body.id_open)
+    markers["func_name_prefix"] = text_of(body.name_open) + before
+    markers["func_name_suffix"] = behind + text_of(body.name_close)
+    markers["func_close"] = text_of(body.arguments_close)
+    markers["id_marker"] = text_of(body.id_open)
     markers["function_namespace"] = before if "{index}" in behind and '"' not in behind else ""
     arguments = body.arguments
     if isinstance(arguments, JsonArguments):
@@ -265,6 +261,6 @@ def _describe_named(body: NamedBody, markers: dict[str, str]) -> str:
 def _describe_tagged(arguments: TaggedArguments, markers: dict[str, str]) -> str:
     markers["arg_name_prefix"] = arguments.key_open.text
     markers["arg_name_suffix"] = arguments.key.partition("{key}")[2] + arguments.key_close.text
-    markers["arg_value_prefix"] = _text(arguments.value_open)
+    markers["arg_value_prefix"] = text_of(arguments.value_open)
     markers["arg_value_suffix"] = arguments.value_close.text
     return "tagged" if arguments.key == "{key}" else "tagged-typed"

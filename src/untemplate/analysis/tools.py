@@ -389,8 +389,8 @@ def _list(
     section_open = before[: opened.start()]
     section_close = behind[closed.end() :] if section_open.strip() else ""
     return Tools(
-        section_open=_visible(section_open),
-        section_close=_visible(section_close),
+        section_open=visible(section_open),
+        section_close=visible(section_close),
         list_open=Marker(opened.group()),
         list_close=Marker(closed.group()),
         separator=Marker(between if between and between.strip() else ", "),
@@ -417,10 +417,10 @@ def _calls(
             arguments_close, call_close = marker(call_close), ""
         body = replace(body, name_open=name_open, arguments_close=arguments_close)
     return Tools(
-        section_open=_visible(section_open),
-        section_close=_visible(section_close),
-        call_open=_visible(call_open),
-        call_close=_visible(call_close),
+        section_open=visible(section_open),
+        section_close=visible(section_close),
+        call_open=visible(call_open),
+        call_close=visible(call_close),
         separator=marker(separator),
         body=body,
     )
@@ -435,7 +435,7 @@ def _fence_and_tag(text: str) -> list[str]:
     return [ahead, found[-1] + diff.trail(text)]
 
 
-def _visible(text: str) -> Marker | None:
+def visible(text: str) -> Marker | None:
     """Return a marker, or ``None`` for white space only."""
     return Marker(text) if text.strip() else None
 

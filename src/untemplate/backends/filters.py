@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..format import Format, Marker
+from ..format.markers import text_of
 from ..jsontext.repair import nearest_name, repair_schema, repair_syntax
 from ..machine.call_policy import AS_CONTENT, DROP, KEEP, CallPolicy
 from ..machine.call_state import NOT_AN_OBJECT, CallState, call_status
@@ -189,7 +190,7 @@ class InlineReasoning(Filter):
 
     def __init__(self, out: EventReceiver, opening: Marker | None, closing: Marker) -> None:
         super().__init__(out)
-        self._opening = "" if opening is None else opening.text
+        self._opening = text_of(opening)
         self._closing = closing.text
         self._open = False
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from ..analysis.quoted import CONTEXTS, Provable, QuotedCalls
 from ..format import Format
+from ..format.markers import spellings_of
 from ..messages import ParsedOutput
 from ..policy import Policy
 from ..render import render
@@ -156,7 +157,7 @@ def sample_of(fmt: Format) -> tuple[str, str, str] | None:
         call = render(fmt, {"role": "assistant", "tool_calls": [_CALL]}).strip()
     except ValueError:
         return None
-    for end in () if fmt.turn.end is None else fmt.turn.end.spellings:
+    for end in spellings_of(fmt.turn.end):
         call = call.removesuffix(end).strip()
     if fmt.reasoning is not None:
         for marker in markers_within(fmt.reasoning.close):

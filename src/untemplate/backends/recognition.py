@@ -10,6 +10,7 @@ from functools import cache, cached_property
 from typing import Any, Final
 
 from ..format import Format, Marker, NamedBody
+from ..format.markers import spellings_of
 from ..formats.registry import markers
 from ..machine.lexer import shared_start
 
@@ -33,7 +34,7 @@ def markers_of(fmt: Format) -> dict[str, str]:
     found: dict[str, str] = {}
 
     def add(marker: Marker | None, meaning: str) -> None:
-        for text in () if marker is None else marker.spellings:
+        for text in spellings_of(marker):
             found.setdefault(text.strip(), meaning)
 
     for tools in fmt.tools:

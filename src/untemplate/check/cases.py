@@ -16,7 +16,7 @@ import msgspec
 
 from ..messages import ParsedOutput
 from ..output_parser import OutputParser
-from .model import Call, Message
+from .model import Call, Message, json_of
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -139,10 +139,7 @@ def _tools_for(calls: Sequence[Call]) -> list[dict[str, Any]]:
     schemas: dict[str, dict[str, Any]] = {}
     for call in calls:
         properties = schemas.setdefault(call.name, {})
-        try:
-            arguments = json.loads(call.arguments)
-        except ValueError:
-            continue
+        arguments = json_of(call.arguments)
         if isinstance(arguments, dict):
             properties |= {key: _schema(value) for key, value in arguments.items()}
     return [_tool(name, properties) for name, properties in schemas.items() if name != "get_weather"]

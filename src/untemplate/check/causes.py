@@ -6,12 +6,11 @@ where there is one, otherwise from the difference between the message that came 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from .model import Cause, Result
+from .model import Cause, Result, json_of
 
 _PROTOCOL: Final = (
     (r"the name of call \d+ is sent twice", "streamed calls repeat their names"),
@@ -118,12 +117,12 @@ def _calls(wanted: Sequence[Any], came: Sequence[Any], got: dict[str, Any]) -> I
 
 def _arguments(wanted: Sequence[Any], came: Sequence[Any]) -> Iterator[str]:
     for one, other in zip(wanted, came, strict=False):
-        mine, its = _json(one["arguments"]), _json(other["arguments"])
+        mine, its = json_of(one["arguments"]), json_of(other["arguments"])
         if mine == its and type(mine) is type(its):
             continue
         if not other["arguments"] or (its == {} and mine):
             yield "arguments are lost"
-        elif isinstance(its, str) and _json(its) == mine:
+        elif isinstance(its, str) and json_of(its) == mine:
             yield "arguments are encoded twice"
         elif its is None:
             cut = _packed(one["arguments"]).startswith(_packed(other["arguments"]))
@@ -176,14 +175,6 @@ def _added(name: str, wanted: str, came: str, other: str) -> str:
     return (
         f"markup stays in {name}" if re.search(r"[<\[{|]", added) else f"{name} has text that the model did not write"
     )
-
-
-def _json(text: str) -> Any:
-    """Return the value of JSON text; ``None`` if it is not JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _packed(text: str) -> str:

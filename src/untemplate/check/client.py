@@ -17,6 +17,7 @@ import httpx
 import msgspec
 
 from ..sse import EventReader
+from .model import json_of
 
 _AGAIN: Final = frozenset((429, 502, 503, 504))
 _ATTEMPTS: Final = 3
@@ -194,7 +195,7 @@ class Server:
                 events = [self.hidden(event.decode("utf-8", "replace")) for event in found]
                 return Answer(status=response.status_code, headers=response.headers, events=events)
             text = self.hidden((await _body(response)).decode("utf-8", "replace"))
-        return Answer(status=response.status_code, headers=response.headers, text=text, value=_json(text))
+        return Answer(status=response.status_code, headers=response.headers, text=text, value=json_of(text))
 
 
 async def _body(response: httpx.Response) -> bytes:
@@ -240,13 +241,6 @@ def _base(url: str) -> str:
     return url if "/" in url.partition("://")[2] else f"{url}/v1"
 
 
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _line(text: str) -> str:
     return " ".join(text.split())[:_SHOWN]
 
@@ -262,7 +256,7 @@ def _error_text(value: Any) -> str:
 
 def _used(answer: Answer) -> int:
     """Return the tokens that a response counts; for one without a count, an estimate."""
-    values = [answer.value] if answer.value is not None else [_json(event) for event in answer.events[-8:]]
+    values = [answer.value] if answer.value is not None else [json_of(event) for event in answer.events[-8:]]
     for value in reversed(values):
         for holder in (value, value.get("response") if isinstance(value, dict) else None):
             usage = holder.get("usage") if isinstance(holder, dict) else None

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from ..jsontext.equality import equal_texts
-from .model import Call, Message, Observation, Verdict
+from .model import Call, Message, Observation, Verdict, json_of
 
 
 def is_object(text: str) -> bool:
     """True if a text is a whole JSON object."""
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
+    return isinstance(json_of(text), dict)
 
 
 def compare(expected: Message, got: Message) -> tuple[Verdict, str]:

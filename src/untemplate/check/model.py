@@ -5,6 +5,7 @@ Capabilities (found by probing) + Case (raw text, expected message) ─Way─▶
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final, Literal
 
 import msgspec
@@ -158,3 +159,11 @@ class Report(msgspec.Struct, kw_only=True):
     def failed(self) -> bool:
         """True if a check failed."""
         return self.count("fail") > 0
+
+
+def json_of(text: str) -> Any:
+    """Return the value of JSON text; ``None`` if it is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

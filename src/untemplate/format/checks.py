@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from ..errors import FormatError
+from .markers import spellings_of
 from .parts import (
     FORMAT_VERSION,
     Channels,
@@ -85,7 +86,7 @@ def _check_tools(tools: Tools, path: str, seen: dict[str, str]) -> None:
     """Check one way to write calls. Several ways may share an opener: the text after it decides between them."""
     for name in ("section_open", "call_open"):
         marker: Marker | None = getattr(tools, name)
-        for text in () if marker is None else marker.spellings:
+        for text in spellings_of(marker):
             if text in seen:
                 raise FormatError(f"{path}.{name}", f"{text!r} is already {seen[text]}")
     if (tools.list_open is None) != (tools.list_close is None):
@@ -160,7 +161,7 @@ def _check_pattern(pattern: str, path: str, valid: tuple[str, ...], needed: str 
 
 def _distinct(seen: dict[str, str], marker: Marker | None, path: str) -> None:
     """Record the spellings of a marker. None of them may have another meaning."""
-    for text in () if marker is None else marker.spellings:
+    for text in spellings_of(marker):
         if text in seen:
             raise FormatError(path, f"{text!r} is already {seen[text]}")
         seen[text] = path

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Escape", "Marker"]
+__all__ = ["Escape", "Marker", "spellings_of", "text_of"]
 
 Escape = Literal["none", "xml"]
 """Escaping of text between tags. ``xml``: ``&amp;`` ``&lt;`` ``&gt;`` ``&quot;`` ``&apos;``."""
@@ -33,3 +33,13 @@ class Marker:
     def spellings(self) -> tuple[str, ...]:
         """All spellings that the parser finds, without their outer white space, the canonical one first."""
         return tuple(dict.fromkeys(s.strip(" \t\r\n") or s for s in (self.text, *self.accepted)))
+
+
+def text_of(*markers: Marker | None) -> str:
+    """Return the canonical spellings of the markers that are not ``None``, joined."""
+    return "".join([marker.text for marker in markers if marker is not None])
+
+
+def spellings_of(*markers: Marker | None) -> tuple[str, ...]:
+    """Return all spellings of the markers that are not ``None``."""
+    return tuple([text for marker in markers if marker is not None for text in marker.spellings])

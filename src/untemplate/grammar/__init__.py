@@ -11,17 +11,17 @@ Rules of this package:
 from __future__ import annotations
 
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, get_args
 
+from ..backends.requests import get
 from ..errors import GrammarError
 from ..format import Format
 from . import gbnf, lark, structural_tag
 from .build import build
-from .choose import read_choice, read_tools
+from .choose import ToolSelection, read_choice, read_tools
 from .limits import check_size
 from .options import Options, Start
 from .result import SERVERS, Dialect, Grammar
@@ -32,10 +32,8 @@ from .triggers import Trigger, triggers
 
 __all__ = ["SERVERS", "Dialect", "Grammar", "GrammarError", "Trigger", "make_grammar"]
 
-_CACHE: Final[OrderedDict[Any, Grammar]] = OrderedDict()
 _CACHED: Final = 256
-_LOCK: Final = threading.Lock()
-"""Held while the cache is used: grammars are made in several threads."""
+"""Grammars that are kept."""
 
 
 def make_grammar(
@@ -63,49 +61,45 @@ def make_grammar(
     chosen = read_choice(tool_choice, read_tools(tools, strict))
     response = _response(response_format)
     start = _start(fmt, reasoning)
-    special = {t: i for t, i in (tokens or {}).items() if t in fmt.special_tokens}
-    key = (fmt, dialect, chosen, parallel_tool_calls, start, response, tuple(special.items()))
-    known = _cached(key)
-    if known is not None:
-        return known
+    special = tuple((t, i) for t, i in (tokens or {}).items() if t in fmt.special_tokens)
+    preserved = tuple(t for t in fmt.special_tokens if tokens is None or t in tokens)
+    return _make(fmt, dialect, chosen, parallel_tool_calls, start, response, special, preserved)
+
+
+@lru_cache(_CACHED)
+def _make(
+    fmt: Format,
+    dialect: str,
+    chosen: ToolSelection,
+    parallel: bool,
+    start: Start,
+    response: JsonSchema | None,
+    special: tuple[tuple[str, int], ...],
+    preserved: tuple[str, ...],
+) -> Grammar:
+    """Make a grammar; requests often ask for the same one again."""
     for tool in chosen.tools:
         if tool.strict:
             check_shape(tool.schema, tool.name)
     if response is not None:
         check_shape(response, "")
+    tokens = dict(special)
     lazy = dialect == "gbnf" and chosen.mode == "auto" and start not in ("open", "either") and response is None
-    switches = triggers(fmt, special, chosen.tools) if chosen.mode == "auto" else ()
-    options = Options(chosen, parallel_tool_calls, start, response, lazy and bool(switches))
+    switches = triggers(fmt, tokens, chosen.tools) if chosen.mode == "auto" else ()
+    options = Options(chosen, parallel, start, response, lazy and bool(switches))
     schemas = {tool.name: tool.schema.key for tool in chosen.tools} | ({} if response is None else {"": response.key})
-    written = _write(fmt, options, special, dialect)
+    written = _write(fmt, options, tokens, dialect)
     check_size(written.text, schemas)
-    grammar = Grammar(
+    return Grammar(
         dialect=dialect,  # type: ignore[arg-type]
         text=written.text,
         lazy=options.lazy,
         triggers=switches,
-        preserved_tokens=tuple(t for t in fmt.special_tokens if tokens is None or t in tokens),
+        preserved_tokens=preserved,
         by_id=written.by_id,
         notes=tuple(dict.fromkeys(written.notes)),
         json=written.json,
     )
-    _keep(key, grammar)
-    return grammar
-
-
-def _cached(key: Any) -> Grammar | None:
-    with _LOCK:
-        found = _CACHE.get(key)
-        if found is not None:
-            _CACHE.move_to_end(key)
-        return found
-
-
-def _keep(key: Any, grammar: Grammar) -> None:
-    with _LOCK:
-        _CACHE[key] = grammar
-        if len(_CACHE) > _CACHED:
-            _CACHE.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,23 +142,19 @@ def _response(response_format: Any) -> JsonSchema | None:
     """The JSON schema that content must follow."""
     if response_format is None:
         return None
-    kind = _get(response_format, "type")
+    kind = get(response_format, "type")
     if kind == "text":
         return None
     if kind == "json_object":
         return frozen({"type": "object"}, "")
     if kind == "json_schema":
-        inner = _get(response_format, "json_schema")
-        schema = _get(response_format, "schema")
+        inner = get(response_format, "json_schema")
+        schema = get(response_format, "schema")
         if inner is not None:
-            schema = _get(inner, "schema")
+            schema = get(inner, "schema")
         if isinstance(schema, Mapping):
             return frozen(schema, "")
         raise GrammarError("response_format: 'json_schema' has no schema")
     if isinstance(response_format, Mapping):
         return frozen(response_format, "")
     raise GrammarError(f"response_format: type {kind!r} is not 'text', 'json_object' or 'json_schema'")
-
-
-def _get(part: Any, key: str) -> Any:
-    return part.get(key) if isinstance(part, Mapping) else getattr(part, key, None)

@@ -28,6 +28,7 @@ from ..format import (
     TaggedArguments,
     Tools,
 )
+from ..format.markers import spellings_of, text_of
 from ..format.spelling import argument_text, escape, hidden, in_section, json_text, literal_text
 from ..machine.call_syntax import CallSyntax
 from ..machine.free_text import LONE_NAME
@@ -181,25 +182,25 @@ class Calls:
         """Return the rules for all calls after the opener; for calls without a marker, from their first character."""
         way = self.way
         body = way.body
-        name_open = _text(body.name_open) if isinstance(body, NamedBody) else ""
-        first = _text(way.section_open) + _text(way.list_open) + _text(way.call_open) + name_open
+        name_open = body.name_open if isinstance(body, NamedBody) else None
+        first = text_of(way.section_open, way.list_open, way.call_open, name_open)
         opener = self.opener()
         if opener is not None:
             core = opener.text.strip(WS)
             first = first[first.index(core) + len(core) :]
-        separator = _text(way.separator) or (", " if way.list_open is not None else "")
-        again = separator + _text(way.call_open) + name_open
+        separator = text_of(way.separator) or (", " if way.list_open is not None else "")
+        again = separator + text_of(way.call_open, name_open)
         self.rules.rules["call"] = choice(*(self._call(tool) for tool in self.tools))
         more = star(self.spelling.node(again), Ref("call")) if self.parallel else EMPTY
-        end = _text(way.list_close) + _text(way.section_close)
+        end = text_of(way.list_close, way.section_close)
         return seq(self.spelling.node(first), Ref("call"), more, self._end(end))
 
     def message(self, tool: Tool) -> Node:
         """Return the rules for one call of a tool, as the text of a message."""
         way = self.way
-        name_open = _text(way.body.name_open) if isinstance(way.body, NamedBody) else ""
-        first = _text(way.section_open) + _text(way.list_open) + _text(way.call_open) + name_open
-        end = _text(way.list_close) + _text(way.section_close)
+        name_open = way.body.name_open if isinstance(way.body, NamedBody) else None
+        first = text_of(way.section_open, way.list_open, way.call_open, name_open)
+        end = text_of(way.list_close, way.section_close)
         return seq(self.spelling.node(first), self._call(tool), self._end(end))
 
     def _end(self, text: str) -> Node:
@@ -209,7 +210,7 @@ class Calls:
     def _call(self, tool: Tool) -> Node:
         body = self.way.body
         inner = self._json_body(tool, body) if isinstance(body, JsonBody) else self._named_body(tool, body)
-        close = _text(self.way.call_close)
+        close = text_of(self.way.call_close)
         core = close.rstrip(WS)
         tail = close[len(core) :]
         last = self.way.section_close is None and self.way.list_close is None
@@ -259,7 +260,7 @@ class Calls:
             parts.append(maybe(self.spelling.node(body.id_open.text), self._id()))
         if body.name_close is not None:
             parts.append(self.spelling.node(body.name_close.text))
-        close = self.spelling.node(_text(body.arguments_close))
+        close = self.spelling.node(text_of(body.arguments_close))
         return seq(*parts, self._arguments(tool, body.arguments), close)
 
     def _written_name(self, tool: Tool, body: NamedBody) -> str:
@@ -299,7 +300,7 @@ class Calls:
         name_open = way.body.name_open if isinstance(way.body, NamedBody) else None
         arguments_close = way.body.arguments_close if isinstance(way.body, NamedBody) else None
         around = (arguments_close, way.call_close, way.section_close, way.call_open, way.section_open, name_open)
-        markers = tuple(text for m in (*around, self.fmt.turn.end) if m is not None for text in m.spellings)
+        markers = spellings_of(*around, self.fmt.turn.end)
         properties, required, more = self._members(tool)
         writer = Elements(arguments, markers, self.rules, tool, self.fmt.name)
         if more is not False:
@@ -385,7 +386,7 @@ class Calls:
         parts.append(self.spelling.node(arguments.key_close.text))
         if arguments.type_open is not None and arguments.type_written:
             ends = (arguments.type_open, arguments.type_close)
-            before, after = (self.spelling.node(_text(marker)) for marker in ends)
+            before, after = (self.spelling.node(text_of(marker)) for marker in ends)
             parts += [before, said["type"], after]
         if arguments.value_open is not None:
             parts.append(self.spelling.node(arguments.value_open.text))
@@ -418,10 +419,10 @@ class Calls:
         # A call that the value quotes would take the next close, and another argument would end the value.
         opener = body.name_open or self.way.call_open or self.way.section_open
         key = body.arguments.key_open if len(body.arguments.key_open.text.strip(WS)) > 1 else None
-        texts = [t for m in (body.arguments.value_close, *ends, opener, key) if m is not None for t in m.spellings]
+        texts = spellings_of(body.arguments.value_close, *ends, opener, key)
         # Models write the close of a key in place of the value's.
-        texts += filter(CLOSE_TAG.fullmatch, body.arguments.key_close.spellings)
-        return tuple(dict.fromkeys(texts))
+        wrong = filter(CLOSE_TAG.fullmatch, body.arguments.key_close.spellings)
+        return tuple(dict.fromkeys((*texts, *wrong)))
 
     def _value_ways(self, schema: Any, tool: Tool, name: str | None) -> tuple[Node | None, list[tuple[str, Node]], str]:
         """(text, (type, JSON) …, what text may not begin with): how a value of this schema may be written."""
@@ -564,7 +565,7 @@ class Calls:
                 tuple(markers),
                 hexadecimal=True,
                 # The end of the call would end a string whose own close is missing.
-                excludes=tuple(text.strip(WS) for m in closes if m is not None for text in m.spellings),
+                excludes=tuple(text.strip(WS) for text in spellings_of(*closes)),
             )
             self._literals = Values(
                 syntax, self.rules, self.spelling.node, lambda value: literal_text(value, arguments)
@@ -576,10 +577,6 @@ _TOP_WEAK: Final = frozenset(
     ("minProperties", "maxProperties", "patternProperties", "propertyNames", "dependentRequired", "dependentSchemas",
      "dependencies", "not", "if", "then", "else", "unevaluatedProperties")
 )  # fmt: skip
-
-
-def _text(marker: Marker | None) -> str:
-    return "" if marker is None else marker.text
 
 
 def _quoted(text: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ..errors import GrammarError
 from ..format import Channels, Format
+from ..format.markers import text_of
 from ..machine.compiler import compile_format
 from .calls import ANY_OBJECT, Calls, Spelling
 from .choose import Tool
@@ -87,8 +88,7 @@ class _Build:
         """Return the rules for the messages of calls, or for one message with all of them."""
         channels = self.channels
         self.rules.rules["call"] = choice(*(self._call(tool) for tool in self.options.selection.tools))
-        closed = channels.close if channels.call_close is None else channels.call_close
-        close = "" if closed is None else closed.text
+        close = text_of(channels.call_close or channels.close)
         calls: Node = Ref("call")
         if self.calls is not None and channels.calls_together:
             between = self.fmt.tools[0].separator
@@ -127,7 +127,7 @@ class _Build:
         if channels.channel is not None and channels.call_channel is not None:
             parts += channels.channel.text + channels.call_channel
         if channels.call_name:
-            parts += ("" if channels.recipient is None else channels.recipient.text) + channels.namespace + name
+            parts += text_of(channels.recipient) + channels.namespace + name
         if channels.constraint is not None and channels.call_constraint is not None:
             parts += channels.constraint.text + channels.call_constraint
         return self.spelling.node(parts + (channels.call_body or channels.body).text)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from ..backends.requests import get
 from ..errors import GrammarError
 from ..tools import ToolSet
 from .rules import JsonSchema
@@ -82,7 +83,7 @@ def read_choice(tool_choice: Any, tools: Sequence[Tool]) -> ToolSelection:
 
 def _chosen(tool_choice: Any, tools: Sequence[Tool]) -> ToolSelection | None:
     """Return the selection of a choice that is an object; ``None`` if it is not one."""
-    kind, name = _get(tool_choice, "type"), _name(tool_choice)
+    kind, name = get(tool_choice, "type"), _name(tool_choice)
     if kind == "allowed_tools":
         return _allowed(tool_choice, tools)
     if name is not None and kind in (None, "function", "tool", "custom"):
@@ -92,10 +93,10 @@ def _chosen(tool_choice: Any, tools: Sequence[Tool]) -> ToolSelection | None:
 
 def _allowed(tool_choice: Any, tools: Sequence[Tool]) -> ToolSelection:
     """Return the selection of ``allowed_tools``, which some APIs nest under that name."""
-    inner = _get(tool_choice, "allowed_tools")
+    inner = get(tool_choice, "allowed_tools")
     inner = tool_choice if inner is None else inner
-    allowed = tuple(_named(_name(entry), tools) for entry in _get(inner, "tools") or ())
-    mode = _get(inner, "mode") or "auto"
+    allowed = tuple(_named(_name(entry), tools) for entry in get(inner, "tools") or ())
+    mode = get(inner, "mode") or "auto"
     if mode not in ("auto", "required"):
         raise GrammarError(f"tool_choice allowed_tools: mode {mode!r} is not 'auto' or 'required'")
     return ToolSelection("none" if not allowed else "auto" if mode == "auto" else "required", allowed)
@@ -111,9 +112,5 @@ def _named(name: Any, tools: Sequence[Tool]) -> Tool:
 def _name(entry: Any) -> Any:
     if isinstance(entry, str):
         return entry
-    function = _get(entry, "function")
-    return _get(entry if function is None else function, "name")
-
-
-def _get(part: Any, key: str) -> Any:
-    return part.get(key) if isinstance(part, Mapping) else getattr(part, key, None)
+    function = get(entry, "function")
+    return get(entry if function is None else function, "name")

@@ -17,7 +17,8 @@ import json
 from bisect import bisect_left, bisect_right
 from typing import Any, ClassVar, Final
 
-from ..format import Marker, NamedBody
+from ..format import NamedBody
+from ..format.markers import spellings_of
 from ..formats import names
 from ..messages import ToolCall
 from ..output_parser import OutputParser
@@ -37,10 +38,6 @@ _THINK: Final = "</think>"
 """If this closes reasoning, the default renderer removes the reasoning before it looks for calls."""
 
 
-def _spellings(*markers: Marker | None) -> list[str]:
-    return [text for marker in markers if marker is not None for text in marker.spellings]
-
-
 class UntemplateToolCalls:
     """Finds calls in token ids, which are not encoded again."""
 
@@ -51,9 +48,9 @@ class UntemplateToolCalls:
         parser = parser_of(tokenizer, self.format_name)
         fmt = parser.format
         parts = (fmt.reasoning, fmt.content, fmt.channels)
-        self._text_closes = _spellings(*(part.close for part in parts if part is not None))
+        self._text_closes = spellings_of(*(part.close for part in parts if part is not None))
         bodies = [tools.body for tools in fmt.tools]
-        self._call_closes = _spellings(
+        self._call_closes = spellings_of(
             *(tools.call_close for tools in fmt.tools),
             *(body.arguments_close for body in bodies if isinstance(body, NamedBody)),
             *(() if fmt.channels is None else (fmt.channels.call_close, fmt.channels.close)),
@@ -87,7 +84,7 @@ class UntemplateToolCalls:
             start = closed
         return start
 
-    def _after(self, ids: list[int], start: int, stop: int, texts: list[str]) -> int | None:
+    def _after(self, ids: list[int], start: int, stop: int, texts: tuple[str, ...]) -> int | None:
         """Return the place after the first of these texts in ``ids[start:stop]``."""
         for end in range(start + 1, stop + 1):
             written = self._decode(ids[start:end])

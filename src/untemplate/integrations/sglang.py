@@ -26,7 +26,8 @@ from functools import lru_cache
 from typing import Any, ClassVar, Final
 from weakref import WeakKeyDictionary
 
-from ..format import Format, Marker
+from ..format import Format
+from ..format.markers import spellings_of
 from ..formats import named, names
 from ..grammar import GrammarError, make_grammar
 from ..machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
@@ -73,10 +74,6 @@ def _without_reasoning(fmt: Format) -> Format:
     return fmt if fmt.reasoning is None else fmt.extend(reasoning=None)
 
 
-def _spellings(*markers: Marker | None) -> list[str]:
-    return [text for marker in markers if marker is not None for text in marker.spellings]
-
-
 # -- Reasoning ----------------------------------------------------------------------------------------------------
 
 
@@ -90,7 +87,7 @@ class _Split:
         self._stream: Stream | None = parser.stream(prompt=prompt or None, tools=tools, spans=True)
         self._feed = self._stream.feed
         fmt = parser.format
-        self._closes = _spellings(*(part.close for part in (fmt.reasoning, fmt.content, fmt.channels) if part))
+        self._closes = spellings_of(*(part.close for part in (fmt.reasoning, fmt.content, fmt.channels) if part))
         self._text: list[str] = []
 
     def feed(self, text: str) -> tuple[str, str]:
@@ -150,7 +147,7 @@ class UntemplateReasoning(_templates.ResponseTemplateReasoningDetector):  # type
         # SGLang's own constructor would load a response template.
         self._parser = _shared(_format_of(self.format_name, tokenizer))
         reasoning = self._parser.format.reasoning
-        self.think_start_token: str = "" if reasoning is None else "".join(_spellings(reasoning.open)[:1])
+        self.think_start_token: str = "" if reasoning is None else "".join(spellings_of(reasoning.open)[:1])
         self.think_end_token: str = "" if reasoning is None else reasoning.close.spellings[0]
         self.think_excluded_tokens: None = None
         self.think_start_self_label = ""

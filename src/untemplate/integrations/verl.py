@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
+from ..format.markers import spellings_of
 from ..messages import ParsedOutput
 from ..policy import WHOLE_CALLS
 from .of_tokenizer import parser_of
@@ -45,8 +46,7 @@ class UntemplateToolParser(_theirs.ToolParser):  # type: ignore[name-defined, mi
     def stop_token_ids(self) -> list[int]:
         """The ids of tokens that end the turn. Some models write one after a call that is not the tokenizer's EOS."""
         fmt = self._parser.format
-        ends = [fmt.turn.end, fmt.channels.call_close if fmt.channels is not None else None]
-        spellings = [text for marker in ends if marker is not None for text in marker.spellings]
+        spellings = spellings_of(fmt.turn.end, fmt.channels.call_close if fmt.channels is not None else None)
         found = (self._parser.token_id(text) for text in dict.fromkeys(spellings))
         return [token_id for token_id in found if token_id is not None]
 

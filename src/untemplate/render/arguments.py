@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..format import Arguments, ElementArguments, JsonArguments, LiteralArguments, TaggedArguments
+from ..format.markers import text_of
 from ..format.spelling import argument_text, escape, hidden, in_section, json_text
 from .message import MessageCall
 
@@ -37,7 +38,7 @@ def arguments_text(call: MessageCall, arguments: Arguments) -> str:
         return arguments.open + arguments.separator.join(pairs) + arguments.close
     if isinstance(arguments, ElementArguments):
         return "".join(element_text(key, value, arguments) for key, value in members.items())
-    value_open = "" if arguments.value_open is None else arguments.value_open.text
+    value_open = text_of(arguments.value_open)
     return "".join(
         f"{arguments.key_open.text}{key_text(key, value, arguments)}{arguments.key_close.text}"
         f"{_type_text(value, arguments)}{value_open}{value_text(value, arguments)}{arguments.value_close.text}"

@@ -20,13 +20,14 @@ from ..format import (
     TaggedArguments,
     Tools,
 )
+from ..format.markers import spellings_of
 from ..format.spelling import escape, json_text, text_in_quotes
 from ..jsontext.coercion import Param
 from ..tools import ToolSet
 from .elements import ElementRules, elements_problem
 from .message import MessageCall
 from .reasons import Inexpressible
-from .shared import ILLEGAL, MAX_NAME, becomes, literals_of, name_ends, spellings, spellings_of
+from .shared import ILLEGAL, MAX_NAME, becomes, literals_of, name_ends
 from .tagged import tagged_problem
 
 __all__ = ["call_problem"]
@@ -113,7 +114,7 @@ def _name_problem(tools: Tools, body: NamedBody, call: MessageCall, unknown: boo
 
 def _id_fits(call_id: str, body: NamedBody) -> bool:
     """True if an id, if there is one, is read back whole."""
-    closes = spellings(body.name_close)
+    closes = spellings_of(body.name_close)
     return not call_id or (bool(closes) and len(call_id) <= MAX_NAME and not any(text in call_id for text in closes))
 
 

@@ -13,12 +13,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..format import Channels, Content, Format, JsonBody, NamedBody, Reasoning, Tools
+from ..format.markers import spellings_of, text_of
 from ..machine.markdown import IN_STRING, ON_QUOTED_LINE, TextBefore
 from ..tools import ToolSet
 from .calls import call_problem
 from .message import AssistantMessage, read_message
 from .reasons import Inexpressible
-from .shared import ILLEGAL, MAX_NAME, WS, name_ends, spellings, spellings_of
+from .shared import ILLEGAL, MAX_NAME, WS, name_ends
 from .turn import empty_block, opening, wraps
 
 __all__ = ["expressible"]
@@ -88,7 +89,7 @@ def _place_of_calls_problem(fmt: Format, message: AssistantMessage, offered: Too
 
 def _stand_apart(tools: Tools) -> bool:
     """True if something separates calls without a marker."""
-    separator = "" if tools.separator is None else tools.separator.text.strip(WS)
+    separator = text_of(tools.separator).strip(WS)
     return tools.one_a_line or tools.list_open is not None or separator != ""
 
 
@@ -114,10 +115,10 @@ def _reasoning_problem(fmt: Format, message: AssistantMessage, syntaxes: tuple[T
         return Inexpressible.OUTER_WHITE_SPACE
     marked = (
         _holds(text, after, reasoning.close.spellings)
-        or text.startswith(spellings(reasoning.open))
+        or text.startswith(spellings_of(reasoning.open))
         or (fmt.content is not None and text.lstrip(WS).startswith(fmt.content.open.spellings))
         or _opens_call(fmt, text, after, syntaxes)
-        or _straddles(text, after, spellings(fmt.turn.end))
+        or _straddles(text, after, spellings_of(fmt.turn.end))
     )
     return Inexpressible.MARKER_IN_REASONING if marked else None
 
@@ -159,7 +160,7 @@ def _content_marker(fmt: Format, text: str, after: str, wrap: Content | None) ->
     elif content is not None:
         for spelling in content.open.spellings:
             (anywhere if spelling in fmt.special_tokens else first).append(spelling)
-    ends = spellings(fmt.turn.end)
+    ends = spellings_of(fmt.turn.end)
     # An end of turn counts only if another one follows, and a marker may begin like one (GigaChat).
     if text.rstrip(WS).endswith(ends) and (not after or after.lstrip(WS).startswith(ends)):
         return True
@@ -171,7 +172,7 @@ def _content_marker(fmt: Format, text: str, after: str, wrap: Content | None) ->
 def _reopens(text: str, reasoning: Reasoning) -> bool:
     """True if content may begin reasoning again: its opener at the start of a line, or where the Format allows it."""
     before = r"(?:\A|\n)[ \t\r]*" + (r"|[^ \t\r\n`]" if reasoning.repeats else "")
-    return any(re.search(f"(?:{before}){re.escape(opener)}", text) for opener in spellings(reasoning.open))
+    return any(re.search(f"(?:{before}){re.escape(opener)}", text) for opener in spellings_of(reasoning.open))
 
 
 def _channel_texts_problem(fmt: Format, channels: Channels, message: AssistantMessage) -> Inexpressible | None:
@@ -184,7 +185,7 @@ def _channel_texts_problem(fmt: Format, channels: Channels, message: AssistantMe
         (message.content, Inexpressible.MARKER_IN_CONTENT, message.calls),
     )
     for text, reason, more in texts:
-        after = ("" if channels.close is None else channels.close.text) + channels.open.text if more else ""
+        after = text_of(channels.close, channels.open) if more else ""
         if text and _touches(text, True, after != ""):
             return Inexpressible.OUTER_WHITE_SPACE
         if text and _ends_message(fmt, channels, text, after):
@@ -194,11 +195,11 @@ def _channel_texts_problem(fmt: Format, channels: Channels, message: AssistantMe
 
 def _ends_message(fmt: Format, channels: Channels, text: str, after: str) -> bool:
     """True if a text holds, or forms with the markup after it, a marker that ends it."""
-    ends = spellings(fmt.turn.end)
+    ends = spellings_of(fmt.turn.end)
     if (not after and text.rstrip(WS).endswith(ends)) or _straddles(text, after, ends):
         return True
     kinds = spellings_of(channels.reasoning_body, channels.call_body)
-    heads = (*spellings(channels.channel), *kinds, *(spellings(channels.body) if kinds else ()))
+    heads = (*spellings_of(channels.channel), *kinds, *(spellings_of(channels.body) if kinds else ()))
     closes = spellings_of(channels.close, channels.call_close)
     return _holds(text, after, (*closes, *heads)) or _opens_header(text, after, channels)
 
@@ -249,10 +250,10 @@ def _opens_call(fmt: Format, text: str, after: str, syntaxes: tuple[Tools, ...])
     whole = text + after
     for tools in syntaxes:
         # If an opener comes first, a close that ends in the markup after the text removes that markup with it.
-        closes = (*spellings(tools.section_close), *spellings(tools.call_close))
+        closes = spellings_of(tools.section_close, tools.call_close)
         cut = _straddles(text, after, closes)
         # Markers of calls without a call are dropped, so a close or the end of the turn is enough as well.
-        nothing: list[tuple[str, ...] | NamedBody] = [(*closes, *spellings(tools.list_close), *spellings(fmt.turn.end))]
+        nothing: list[tuple[str, ...] | NamedBody] = [(*closes, *spellings_of(tools.list_close, fmt.turn.end))]
         for openers, sequences in _openers(tools):
             for _, end in _places(text, after, openers):
                 if (
@@ -267,7 +268,7 @@ def _opens_call(fmt: Format, text: str, after: str, syntaxes: tuple[Tools, ...])
 def _openers(tools: Tools) -> Iterator[tuple[tuple[str, ...], list[list[tuple[str, ...] | NamedBody]]]]:
     """Yield the markers with which calls can begin, and for each the sequences that can follow it."""
     body = tools.body
-    name_open = spellings(body.name_open) if isinstance(body, NamedBody) else ()
+    name_open = spellings_of(body.name_open) if isinstance(body, NamedBody) else ()
     if isinstance(body, JsonBody):
         start: list[tuple[str, ...] | NamedBody] = [("{",)]
     else:
@@ -326,7 +327,7 @@ def _bare_call(tools: Tools, text: str, offered: ToolSet) -> bool:
     """True if a text begins like a call without a marker."""
     if not tools.bare:
         return False
-    for opener in spellings(tools.list_open):
+    for opener in spellings_of(tools.list_open):
         if text.startswith(opener) and _bare_body(tools, text[len(opener) :].lstrip(WS), offered):
             return True
     unlisted = tools.list_open is None or tools.list_optional

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
+from ..backends.requests import get
+
 __all__ = ["AssistantMessage", "MessageCall", "read_message"]
 
 
@@ -63,31 +65,31 @@ def read_message(message: Any) -> AssistantMessage:
             f"message: expected an assistant message (a dict, or an object with {', '.join(_FIELDS)}), "
             f"got {type(message).__name__}: {message!r:.80}"
         )
-    role = _get(message, "role")
+    role = get(message, "role")
     if role not in (None, "assistant"):
         raise ValueError(f"message: expected the role 'assistant', got {role!r:.80}")
-    reasoning = _get(message, "reasoning")
+    reasoning = get(message, "reasoning")
     if reasoning is None:
-        reasoning = _get(message, "reasoning_content")
-    calls = tuple(_call(call, i) for i, call in enumerate(_get(message, "tool_calls") or ()))
-    return AssistantMessage(_text(reasoning, "reasoning"), _text(_get(message, "content"), "content"), calls)
+        reasoning = get(message, "reasoning_content")
+    calls = tuple(_call(call, i) for i, call in enumerate(get(message, "tool_calls") or ()))
+    return AssistantMessage(_text(reasoning, "reasoning"), _text(get(message, "content"), "content"), calls)
 
 
 def _call(call: Any, i: int) -> MessageCall:
-    function = _get(call, "function")
+    function = get(call, "function")
     if function is None:
         function = call
-    name = _get(function, "name")
+    name = get(function, "name")
     if not isinstance(name, str):
         raise TypeError(f"tool_calls[{i}].function.name: expected text, got {type(name).__name__}")
-    arguments = _get(function, "arguments")
+    arguments = get(function, "arguments")
     if arguments is None:
         arguments = {}
     if not isinstance(arguments, (str, Mapping)):
         raise TypeError(
             f"tool_calls[{i}].function.arguments: expected JSON text or a mapping, got {type(arguments).__name__}"
         )
-    call_id = _get(call, "id")
+    call_id = get(call, "id")
     return MessageCall(name, arguments, call_id if isinstance(call_id, str) else "")
 
 
@@ -98,12 +100,8 @@ def _text(value: Any, where: str) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, (list, tuple)):
-        return "".join(_text(part if isinstance(part, str) else _get(part, "text"), where) for part in value)
+        return "".join(_text(part if isinstance(part, str) else get(part, "text"), where) for part in value)
     raise TypeError(f"{where}: expected text, got {type(value).__name__}")
-
-
-def _get(part: Any, key: str) -> Any:
-    return part.get(key) if isinstance(part, Mapping) else getattr(part, key, None)
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -6,27 +6,18 @@ import json
 import re
 from typing import Any, Final
 
-from ..format import ElementArguments, JsonArguments, Marker, NamedBody, TaggedArguments, Tools
+from ..format import ElementArguments, JsonArguments, NamedBody, TaggedArguments, Tools
+from ..format.markers import spellings_of
 from ..format.spelling import json_text
 from ..jsontext.coercion import Param
 
-__all__ = ["ILLEGAL", "MAX_KEY", "MAX_NAME", "WS", "becomes", "literals_of", "name_ends", "spellings", "spellings_of"]
+__all__ = ["ILLEGAL", "MAX_KEY", "MAX_NAME", "WS", "becomes", "literals_of", "name_ends"]
 
 WS: Final = " \t\r\n"
 ILLEGAL: Final = frozenset("".join(map(chr, range(33))) + "<>{}()[]\"'`,;=\\")
 """Characters that no tool's name has outside JSON."""
 MAX_NAME: Final = 512
 MAX_KEY: Final = 1024
-
-
-def spellings(marker: Marker | None) -> tuple[str, ...]:
-    """Return the spellings of a marker; none if there is no marker."""
-    return () if marker is None else marker.spellings
-
-
-def spellings_of(*markers: Marker | None) -> tuple[str, ...]:
-    """Return the spellings of all markers."""
-    return tuple(text for marker in markers if marker is not None for text in marker.spellings)
 
 
 def literals_of(pattern: str) -> list[str]:

@@ -12,12 +12,13 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ..format import Format, NamedBody, TaggedArguments
+from ..format.markers import spellings_of
 from ..format.spelling import escape
 from ..jsontext.coercion import Param
 from ..tools import ToolSet
 from .arguments import key_text, value_text
 from .reasons import Inexpressible
-from .shared import MAX_KEY, MAX_NAME, WS, becomes, name_ends, spellings, spellings_of
+from .shared import MAX_KEY, MAX_NAME, WS, becomes, name_ends
 
 __all__ = ["tagged_problem"]
 
@@ -87,7 +88,8 @@ def _rules(fmt: Format) -> _Rules:
         opens_key=re.compile(f"{_alternation(arguments.key_open.spellings)}[^\\n<]*?{key_ends}"),
         damaged_key=re.compile(f"{close}{space}[^\\n]{{0,{_MAX_LOOKAHEAD}}}?{key_ends}"),
         quoted_call=re.compile(
-            f"{_alternation(spellings(opener))}\\s*[^\\s<>]{{1,{MAX_NAME}}}?\\s*{_alternation(name_ends(tools, body))}"
+            f"{_alternation(spellings_of(opener))}\\s*[^\\s<>]{{1,{MAX_NAME}}}?\\s*"
+            f"{_alternation(name_ends(tools, body))}"
         ),
     )
 

@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..format import Body, Channels, Content, Format, JsonBody, Marker, NamedBody, Tools
+from ..format import Body, Channels, Content, Format, JsonBody, NamedBody, Tools
+from ..format.markers import text_of
 from ..format.spelling import escape, json_text
 from .arguments import arguments_text, json_arguments
 from .message import AssistantMessage, MessageCall, read_message
@@ -44,7 +45,7 @@ def render(fmt: Format, message: Any, *, start_index: int = 0, prompt_opened: bo
     parts: list[str] = []
     if fmt.reasoning is not None and (read.reasoning or empty_block(fmt, prompt_opened)):
         if not prompt_opened:
-            parts.append(_text(fmt.reasoning.open))
+            parts.append(text_of(fmt.reasoning.open))
         parts += (read.reasoning, fmt.reasoning.close.text)
     if read.content:
         wrap = wraps(fmt, read)
@@ -84,11 +85,7 @@ def opening(tools: Tools) -> str:
     """Return the markup before the first call's name or object."""
     body = tools.body
     name_open = body.name_open if isinstance(body, NamedBody) else None
-    return "".join(_text(m) for m in (tools.section_open, tools.list_open, tools.call_open, name_open))
-
-
-def _text(marker: Marker | None) -> str:
-    return "" if marker is None else marker.text
+    return text_of(tools.section_open, tools.list_open, tools.call_open, name_open)
 
 
 # -- Calls --------------------------------------------------------------------------------------------------------
@@ -96,14 +93,11 @@ def _text(marker: Marker | None) -> str:
 
 def _calls_text(fmt: Format, tools: Tools, calls: tuple[MessageCall, ...], start_index: int) -> str:
     texts = [
-        _text(tools.call_open) + _body_text(fmt, tools.body, call, i, start_index) + _text(tools.call_close)
+        text_of(tools.call_open) + _body_text(fmt, tools.body, call, i, start_index) + text_of(tools.call_close)
         for i, call in enumerate(calls)
     ]
-    inside = _text(tools.separator).join(texts)
-    return (
-        f"{_text(tools.section_open)}{_text(tools.list_open)}{inside}{_text(tools.list_close)}"
-        f"{_text(tools.section_close)}"
-    )
+    inside = text_of(tools.separator).join(texts)
+    return f"{text_of(tools.section_open, tools.list_open)}{inside}{text_of(tools.list_close, tools.section_close)}"
 
 
 def _body_text(fmt: Format, body: Body, call: MessageCall, i: int, start_index: int) -> str:
@@ -111,8 +105,8 @@ def _body_text(fmt: Format, body: Body, call: MessageCall, i: int, start_index: 
         return _json_body(fmt, body, call, i + start_index)
     call_id = f"{body.id_open.text}{call.id}" if body.id_open is not None and call.id else ""
     return (
-        f"{_text(body.name_open)}{_call_name(fmt, body, call, i, start_index)}{call_id}{_text(body.name_close)}"
-        f"{arguments_text(call, body.arguments)}{_text(body.arguments_close)}"
+        f"{text_of(body.name_open)}{_call_name(fmt, body, call, i, start_index)}{call_id}{text_of(body.name_close)}"
+        f"{arguments_text(call, body.arguments)}{text_of(body.arguments_close)}"
     )
 
 
@@ -168,7 +162,7 @@ def _channels_text(
     fmt: Format, channels: Channels, message: AssistantMessage, start_index: int, prompt_opened: bool | None
 ) -> str:
     """Return messages with headers, joined as the model joins them. The generation prompt has opened the first."""
-    close = _text(channels.close)
+    close = text_of(channels.close)
     written: list[tuple[str, str]] = []
     if message.reasoning or prompt_opened:
         if not channels.has_reasoning:
@@ -208,7 +202,7 @@ def content_header(channels: Channels, *, before_calls: bool = False) -> str:
 
 
 def _header(channels: Channels, channel: str) -> str:
-    return _text(channels.channel or channels.recipient) + channel + channels.body.text
+    return text_of(channels.channel or channels.recipient) + channel + channels.body.text
 
 
 def call_header(channels: Channels, name: str) -> str:
@@ -217,7 +211,7 @@ def call_header(channels: Channels, name: str) -> str:
     if channels.channel is not None and channels.call_channel is not None:
         parts += (channels.channel.text, channels.call_channel)
     if channels.call_name:
-        parts += (_text(channels.recipient), channels.namespace, name)
+        parts += (text_of(channels.recipient), channels.namespace, name)
     if channels.constraint is not None and channels.call_constraint is not None:
         parts += (channels.constraint.text, channels.call_constraint)
     return "".join(parts) + (channels.call_body or channels.body).text

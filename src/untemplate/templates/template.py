@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
@@ -310,24 +308,12 @@ class ChatTemplate:
 
 # -- Compiled templates, by source --------------------------------------------------------------------------------
 
-_cache: OrderedDict[str, CompiledTemplate] = OrderedDict()
-_lock = threading.Lock()
 
-
+@lru_cache(_CACHE_SIZE)
 def _compiled(source: str) -> CompiledTemplate:
-    with _lock:
-        compiled = _cache.get(source)
-        if compiled is not None:
-            _cache.move_to_end(source)
-            return compiled
     from .sandbox import compile_source
 
-    compiled = compile_source(source)
-    with _lock:
-        _cache[source] = compiled
-        if len(_cache) > _CACHE_SIZE:
-            _cache.popitem(last=False)
-    return compiled
+    return compile_source(source)
 
 
 def _neutralized(messages: Sequence[Any], markers: Collection[str]) -> list[dict[str, Any]]:

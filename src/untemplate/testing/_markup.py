@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..format import Arguments, Channels, ElementArguments, Format, JsonBody, Marker, TaggedArguments
+from ..format.markers import spellings_of
 
 
 def markup_rest(fmt: Format, piece: str, cut: bool) -> str:
@@ -105,8 +106,8 @@ def _header(fmt: Format, channels: Channels) -> str:
     heads = "|".join(filter(None, (_either(channels.open), parts)))
     ends = _either(channels.close, channels.call_close, fmt.turn.end)
     stops = "|".join(filter(None, (_either(channels.open), ends)))
-    markers_of = (channels.body, channels.channel, channels.recipient, channels.constraint)
-    follows = "|".join(re.escape(s.strip()) for marker in markers_of if marker is not None for s in marker.spellings)
+    parts_of = spellings_of(channels.body, channels.channel, channels.recipient, channels.constraint)
+    follows = "|".join(re.escape(text.strip()) for text in parts_of)
     character = "[^<>]" if channels.recipient is None else rf"(?:[^\n]|\n(?=\s*(?:{follows})))"
     text = f"(?:(?!{heads}|{bodies}|{stops}){character}){{0,512}}"
     inside = "|".join(filter(None, (parts, bodies)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..format.markers import spellings_of
 from ._markup import markers
 from ._subject import Subject, difference
 
@@ -39,8 +40,7 @@ def _opened_by_prompt(subject: Subject, start: str) -> None:
     reasoning = subject.format.reasoning
     assert reasoning is not None
     raw = subject.raw.lstrip(" \t\r\n")
-    openers = () if reasoning.open is None else reasoning.open.spellings
-    opener = next((s for s in openers if raw.startswith(s)), None)
+    opener = next((s for s in spellings_of(reasoning.open) if raw.startswith(s)), None)
     if reasoning.open is None or opener is None:
         return
     rest, wanted = raw[len(opener) :], subject.whole.same()["message"]

@@ -22,7 +22,8 @@ from ..backends.format_stream import FormatStream
 from ..backends.interface import OutputContext
 from ..backends.requests import get
 from ..deltas import merge_deltas
-from ..format import Channels, Format, Marker
+from ..format import Channels, Format
+from ..format.markers import spellings_of
 from ..formats import IncompatibleFormatsError, merge
 from ..machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
 from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall
@@ -435,18 +436,18 @@ def _backend_of(fmt: Format, known: Vocabulary) -> FormatBackend:
 @lru_cache(maxsize=16)
 def _marks(fmt: Format, known: Vocabulary) -> tuple[Marks, Marks]:
     """Return (the markers that decide whether reasoning is over, the markers for counting its tokens)."""
-    turn_starts = _spellings(fmt.turn.start)
+    turn_starts = spellings_of(fmt.turn.start)
     special = fmt.special_tokens
     channels = fmt.channels
     if channels is not None:
         # In a turn of messages, reasoning is over where a message of another kind begins.
-        words = _spellings(channels.channel or channels.recipient)
+        words = spellings_of(channels.channel or channels.recipient)
         over = [mark + word for mark in words for word in channels.content]
         opens = [
             mark + word + body for mark in words for word in channels.reasoning for body in channels.body.spellings
         ]
         if channels.reasoning_body is not None:
-            over = list(_spellings(channels.body, channels.call_body))
+            over = list(spellings_of(channels.body, channels.call_body))
             opens = list(channels.reasoning_body.spellings)
         ends = [
             text
@@ -462,23 +463,19 @@ def _marks(fmt: Format, known: Vocabulary) -> tuple[Marks, Marks]:
         return marks, marks
     marks = Marks(
         known,
-        opens=_spellings(reasoning.open),
+        opens=spellings_of(reasoning.open),
         closes=reasoning.close.spellings,
         turn_starts=turn_starts,
         special=special,
         turn_opens=reasoning.open is None,
-        repeats=reasoning.repeats or all(text in known.ids for text in _spellings(reasoning.open)),
+        repeats=reasoning.repeats or all(text in known.ids for text in spellings_of(reasoning.open)),
     )
     return marks, marks
 
 
-def _spellings(*markers: Marker | None) -> list[str]:
-    return [text for marker in markers if marker is not None for text in marker.spellings]
-
-
 def _with_calls(channels: Channels, text: str, spans: Sequence[tuple[int, int, int]]) -> str:
     """Return an output without its reasoning: content as text, calls as written, with their headers."""
-    closes = _spellings(channels.call_close, channels.close)
+    closes = spellings_of(channels.call_close, channels.close)
     parts: list[str] = []
     done = 0
     in_call = False

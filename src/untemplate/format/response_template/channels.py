@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..markers import spellings_of
 from ..parts import Channels, FormatError, Marker
 from .calls import TOKEN, call_places, groups_of
 from .checks import NO_COUNTERPART, Json, is_implicit
@@ -55,7 +56,7 @@ def channels_of(fields: dict[str, Json], reasoning_key: str, start: Marker | Non
 
 def channels_end(fields: dict[str, Json], channels: Channels) -> Marker | None:
     """Return the end of the turn: the marker that closes content and no other message."""
-    closes = () if channels.close is None else channels.close.spellings
+    closes = spellings_of(channels.close)
     return one_marker(
         [t for t in spellings(fields["content"], "close", "fields.content")[0] if t.strip() not in closes]
     )
