@@ -145,26 +145,27 @@ def _of_values(mine: dict[str, Any], its: dict[str, Any]) -> str:
 
 
 def _texts(expected: dict[str, Any], got: dict[str, Any]) -> Iterator[str]:
-    other = {"reasoning": "content", "content": "reasoning"}
-    for name in ("reasoning", "content"):
+    for name, other in (("reasoning", "content"), ("content", "reasoning")):
         wanted, came = (expected.get(name) or "").strip(), (got.get(name) or "").strip()
-        if wanted == came:
-            continue
         if wanted and not came:
-            moved = wanted in (got.get(other[name]) or "")
-            yield f"{name} comes as {other[name]}" if moved else f"{name} is lost"
-        elif wanted and came == wanted + wanted:
-            yield f"{name} comes twice"
-        elif wanted.startswith(came):
-            yield f"the end of {name} is lost"
-        elif wanted.endswith(came):
-            yield f"the beginning of {name} is lost"
-        elif wanted in came:
-            yield _added(name, wanted, came, expected.get(other[name]) or "")
-        elif "".join(wanted.split()) == "".join(came.split()):
-            yield f"white space of {name} is altered"
-        else:
-            yield f"{name} is altered"
+            moved = wanted in (got.get(other) or "")
+            yield f"{name} comes as {other}" if moved else f"{name} is lost"
+        elif wanted != came:
+            yield _of_text(name, wanted, came, expected.get(other) or "")
+
+
+def _of_text(name: str, wanted: str, came: str, other: str) -> str:
+    """Return the cause of a text that came and is another. ``other``: the text expected in the other field."""
+    if wanted and came == wanted + wanted:
+        return f"{name} comes twice"
+    if wanted.startswith(came):
+        return f"the end of {name} is lost"
+    if wanted.endswith(came):
+        return f"the beginning of {name} is lost"
+    if wanted in came:
+        return _added(name, wanted, came, other)
+    white_space = "".join(wanted.split()) == "".join(came.split())
+    return f"white space of {name} is altered" if white_space else f"{name} is altered"
 
 
 def _added(name: str, wanted: str, came: str, other: str) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from .cases import Case, message_of
 from .compare import compare, first_difference, is_object
-from .model import Message, Observation, Result
+from .model import Message, Observation, Result, Verdict
 from .session import Refused, Session, Start
 
 
@@ -159,22 +159,26 @@ def _unquoted(session: Session, case: Case, seen: Observation) -> str:
 
 
 def _judge(result: Result, case: Case, seen: Observation) -> None:
-    verdict, reason = compare(case.expect, seen.message)
-    if verdict == "fail" and case.joined is not None and compare(case.joined, seen.message)[0] != "fail":
-        verdict, reason = compare(case.joined, seen.message)
-    if verdict == "fail" and not case.clean:
-        verdict = "soft"
-        if case.expect.size > 0 and seen.message.size == 0:
-            verdict, reason = "fail", "all of the output is lost"
-        elif case.finish_reason == "length" and _looks_whole(seen.message):
-            verdict, reason = "fail", f"a cut output came with the finish_reason {seen.message.finish_reason!r}"
-    if seen.problems:
-        verdict, reason = "fail", seen.problems[0]
-    result.verdict, result.reason = verdict, reason
+    result.verdict, result.reason = ("fail", seen.problems[0]) if seen.problems else _verdict(case, seen.message)
     result.got = msgspec.to_builtins(seen.message)
-    if verdict != "pass":
+    if result.verdict != "pass":
         result.expected = msgspec.to_builtins(case.expect)
         result.first_difference = first_difference(case.expect, seen) if seen.stream else None
+
+
+def _verdict(case: Case, message: Message) -> tuple[Verdict, str]:
+    verdict, reason = compare(case.expect, message)
+    if verdict == "fail" and case.joined is not None:
+        joined = compare(case.joined, message)
+        verdict, reason = joined if joined[0] != "fail" else (verdict, reason)
+    if verdict != "fail" or case.clean:
+        return verdict, reason
+    # There is more than one right reading, but none of them loses the output.
+    if case.expect.size > 0 and message.size == 0:
+        return "fail", "all of the output is lost"
+    if case.finish_reason == "length" and _looks_whole(message):
+        return "fail", f"a cut output came with the finish_reason {message.finish_reason!r}"
+    return "soft", reason
 
 
 def _looks_whole(message: Message) -> bool:
