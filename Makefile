@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test compare-llamacpp unmeasured test-batch test-scaling test-grammar test-canitoolcall test-integrations test-vllm test-clients test-inspector test-smollm lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs words site demo-model lock clean
+.PHONY: help run test compare-llamacpp unmeasured test-batch test-scaling test-edge test-grammar test-canitoolcall test-integrations test-vllm test-clients test-inspector test-smollm lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs words site demo-model lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,12 @@ test-scaling: $(STAMP) ## Redis, Ray Serve and traces with the real packages (op
 	@test -x .venv-scaling/bin/python || $(BIN)/python -m venv .venv-scaling
 	@.venv-scaling/bin/pip install -qq . './gateway[redis,otel,ray-serve]' pytest pytest-benchmark pytest-xdist hypothesis httpx openai
 	@PYTHONPATH=src:gateway/src .venv-scaling/bin/python -m pytest gateway/gateway_tests/scaling
+
+test-edge: $(STAMP) ## the files of deploy/ for nginx and HAProxy, in the real ones of Debian (opt-in; apt-get, in build/edge)
+	@mkdir -p build/edge/packages && cd build/edge/packages && { test -x ../usr/sbin/haproxy || { \
+	    apt-get download -qq nginx haproxy liblua5.3-0 libopentracing-c-wrapper0 libopentracing1 && \
+	    for package in *.deb; do dpkg -x $$package .. || exit 1; done; }; }
+	@EDGE_PROXIES=build/edge $(PYTEST) gateway/gateway_tests/edge -n 0
 
 test-canitoolcall: $(STAMP) ## the public fixtures of canitoolcall, with their token ids (opt-in; its own .venv-canitoolcall)
 	@test -x .venv-canitoolcall/bin/python || $(BIN)/python -m venv .venv-canitoolcall

@@ -1,0 +1,1 @@
+"""The gateway behind reverse proxies. `make test-edge` fetches nginx and HAProxy."""
