@@ -13,6 +13,7 @@ import itertools
 import json
 import re
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from importlib import import_module
@@ -560,6 +561,22 @@ a page of its own: the [fields of a Format](format.md), the [gateway](gateway.md
 [The changelog](../CHANGELOG.md) explains what *public* means.
 
 """
+SUBJECTS: Final = {
+    "Parse an output": (
+        *("OutputParser", "Stream", "DeltaMessage", "ParsedOutput", "ToolCall", "Diagnostic", "Span", "Policy"),
+    ),
+    "Token ids and sampling": ("assemble", "Item"),
+    "Formats": ("Format",),
+    "Chat templates": ("ChatTemplate", "Certificate"),
+    "Errors": (
+        *("UntemplateError", "FormatError", "UnknownFormatError", "IncompatibleFormatsError"),
+        *("TemplateError", "AnalysisError", "GrammarError"),
+    ),
+    "The build": ("COMPILED",),
+}
+"""Subject → names of ``untemplate``."""
+_WIDTH: Final = 85
+"""Most characters of a line of code that is made here: more are cut off on a laptop."""
 MODULES: Final = (
     *("batch", "errors", "formats", "grammar", "messages", "policy", "selection", "templates", "testing", "tools"),
     "vllm_api",
@@ -569,9 +586,15 @@ MODULES: Final = (
 
 def api_page() -> str:
     """Return the page ``api.md``."""
-    names = sorted((name for name in untemplate.__all__ if not name.startswith("_")), key=str.lower)
-    parts = [_described(name, getattr(untemplate, name), 2) for name in names]
+    names = [name for listed in SUBJECTS.values() for name in listed]
+    missing = {name for name in untemplate.__all__ if not name.startswith("_")}.symmetric_difference(names)
+    if missing:
+        raise ValueError(f"docs/generate.py: SUBJECTS and untemplate.__all__ differ in {sorted(missing)}")
     shown = [getattr(untemplate, name) for name in names]
+    parts = [_contents()]
+    for subject, listed in SUBJECTS.items():
+        parts.append(f"## {subject}\n")
+        parts += [_described(name, getattr(untemplate, name), 3) for name in listed]
     for module_name in MODULES:
         module = import_module(f"untemplate.{module_name}")
         parts.append(f"## `untemplate.{module_name}`\n\n{_as_markdown(inspect.cleandoc(module.__doc__ or ''))}\n")
@@ -587,11 +610,19 @@ def api_page() -> str:
     return API_HEAD + "\n".join(parts)
 
 
+def _contents() -> str:
+    rows = [
+        f"| {subject} | {', '.join(f'[`{n}`](#{n.lower()})' for n in names)} |" for subject, names in SUBJECTS.items()
+    ]
+    modules = ", ".join(f"[`{name}`](#untemplate{name})" for name in MODULES)
+    return "\n".join(["| subject | names |", "| --- | --- |", *rows, f"| modules | {modules} |", ""])
+
+
 def _described(name: str, thing: Any, level: int) -> str:
     """Return the section of a class or function, and of the public methods of a class; `MessageParser` has none."""
     parts = ["#" * level + f" `{name}`", ""]
     if inspect.isroutine(thing):
-        parts += ["```text", name.rpartition(".")[2] + _signature(thing), "```", ""]
+        parts += ["```text", _call(name.rpartition(".")[2], _signature(thing)), "```", ""]
     text = inspect.cleandoc(thing.__doc__ or "")
     parts += [_as_markdown(text), ""]
     if inspect.isclass(thing):
@@ -614,6 +645,33 @@ def _signature(function: Any) -> str:
     return str(signature.replace(parameters=kept)).replace("'", "")
 
 
+def _call(name: str, signature: str) -> str:
+    """Return a signature, with a line for each parameter if it is long."""
+    if len(name) + len(signature) <= _WIDTH:
+        return name + signature
+    parameters, _, result = signature.rpartition(")")
+    depth, lines, start = 0, [], 1
+    for at, c in enumerate(parameters):
+        depth += (c in "([{") - (c in ")]}")
+        if c == "," and depth == 1:
+            lines.append(parameters[start : at + 1].strip())
+            start = at + 1
+    lines.append(parameters[start:].strip())
+    return "\n".join([f"{name}(", *(f"    {line}" for line in lines), f"){result}"])
+
+
+def _narrow(block: str) -> str:
+    """Return a block of text with its long lines wrapped. A line that is indented more goes on with the one before."""
+    if block.startswith(">>>"):
+        return block
+    joined = re.sub(r"(?m)(?<=[^\n:])\n {8}(?=[^ *-])", " ", block)
+    lines = []
+    for line in joined.split("\n"):
+        indent = line[: len(line) - len(line.lstrip())] + "    "
+        lines += textwrap.wrap(line, _WIDTH, subsequent_indent=indent, break_long_words=False) or [line]
+    return "\n".join(lines)
+
+
 def _as_markdown(text: str) -> str:
     """Return a docstring as Markdown: code in single backticks, examples and arguments as blocks."""
     text = re.sub(r":\w+:`~?([^`]+)`|``([^`]+)``", lambda found: f"`{found[1] or found[2]}`", text)
@@ -626,7 +684,7 @@ def _as_markdown(text: str) -> str:
         head = block.partition("\n")[0]
         if block.startswith(">>>") or head in ("Args:", "Attributes:", "Returns:", "Raises:", "Yields:"):
             block, _, rest = block.partition("\n\n")
-            lines.append(f"```text\n{block.rstrip()}\n```\n")
+            lines.append(f"```text\n{_narrow(block.rstrip())}\n```\n")
             block = rest
         if block:
             lines.append(block.rstrip() + "\n")
