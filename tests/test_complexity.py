@@ -34,7 +34,6 @@ EXCEPTIONS = {
     "untemplate.machine.free_text.FreeText.step": 30,
     # Not split yet.
     "untemplate.machine.compiler.compile_format": 29,
-    "gateway.engines.upstream.Upstream._look": 31,
 }
 """Function -> its decisions, if they are more than the ceiling. No function may be added without a reason."""
 

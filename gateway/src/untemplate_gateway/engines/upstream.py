@@ -132,6 +132,15 @@ class Upstream(Engine):
     async def _look(self) -> None:
         """Detect the kind of server, and its model."""
         status, found, headers = await self._get("/v1/models")
+        self._check_answer(status, headers)
+        mine = self._choose_model(_models_of(found) if status == 200 else [], status)
+        length = mine.get("max_model_len")
+        self.server = _server_of(mine, headers) or await self._named()
+        if self.server == "llama.cpp":
+            length = await self._read_properties()
+        self.context_length = length if isinstance(length, int) else None
+
+    def _check_answer(self, status: int, headers: Mapping[str, str]) -> None:
         if 300 <= status < 400 and "location" in headers:
             problem = f"{self.url} redirects: give the URL {headers['location'].removesuffix('/v1/models')}"
             raise EngineError(problem, status=500, code="bad_setting")
@@ -140,9 +149,9 @@ class Upstream(Engine):
                 f"{self.url} refuses the API key (HTTP {status}): set upstream_api_key (UNTEMPLATE_UPSTREAM_API_KEY)"
             )
             raise EngineError(problem, status=500, code="upstream_refused")
-        listed = found.get("data") if isinstance(found, dict) and status == 200 else None
-        listed = listed if isinstance(listed, list) else []
-        models = [model for model in listed if isinstance(model, dict) and isinstance(model.get("id"), str)]
+
+    def _choose_model(self, models: list[dict[str, Any]], status: int) -> dict[str, Any]:
+        """Set the model, if it was not given. Return its entry in the server's list, or the first one."""
         if not self.model and any(model["id"] == self._wanted for model in models):
             self.model = self._wanted
         if not self.model and len(models) != 1:
@@ -152,28 +161,22 @@ class Upstream(Engine):
             raise EngineError(
                 f"{self.url} {has}: set upstream_model (--upstream-model NAME)", status=500, code="upstream_model"
             )
-        mine = next((model for model in models if model.get("id") == self.model), models[0] if models else {})
+        mine = next((model for model in models if model["id"] == self.model), models[0] if models else {})
         self.model = self.model or mine["id"]
-        length = mine.get("max_model_len")
-        owner = str(mine.get("owned_by", "")).lower()
-        if owner in ("vllm", "sglang"):
-            self.server = owner
-        elif owner == "llamacpp" or headers.get("server") == "llama.cpp":
-            self.server = "llama.cpp"
-        else:
-            self.server = await self._named()
-        if self.server == "llama.cpp":
-            _, found, _ = await self._get("/props")
-            properties = found if isinstance(found, dict) else {}
-            settings = properties.get("default_generation_settings")
-            length = settings.get("n_ctx") if isinstance(settings, dict) else None
-            self._template = _template_of(properties)
-            self._properties = properties
-            # llama.cpp adds a BOS token to prompts that are text; templates write their own.
-            with suppress(NotImplementedError):
-                if await self._tokens("", add_special=True):
-                    self._bos = str(properties.get("bos_token") or "")
-        self.context_length = length if isinstance(length, int) else None
+        return mine
+
+    async def _read_properties(self) -> Any:
+        """Read llama.cpp's description of itself. Return the length of its context."""
+        _, found, _ = await self._get("/props")
+        properties = found if isinstance(found, dict) else {}
+        settings = properties.get("default_generation_settings")
+        self._template = _template_of(properties)
+        self._properties = properties
+        # llama.cpp adds a BOS token to prompts that are text; templates write their own.
+        with suppress(NotImplementedError):
+            if await self._tokens("", add_special=True):
+                self._bos = str(properties.get("bos_token") or "")
+        return settings.get("n_ctx") if isinstance(settings, dict) else None
 
     async def _named(self) -> str:
         """Return the kind of a server whose list of models does not show it."""
@@ -407,6 +410,21 @@ def _problem(response: Response, body: bytes) -> tuple[str, dict[str, Any]]:
     if "content-encoding" in response.headers:
         body = b""
     return text or body[:200].decode("utf-8", "replace").strip() or f"HTTP {response.status}", about
+
+
+def _models_of(found: Any) -> list[dict[str, Any]]:
+    """Return the models of a server's list that have a name."""
+    listed = found.get("data") if isinstance(found, dict) else None
+    listed = listed if isinstance(listed, list) else []
+    return [model for model in listed if isinstance(model, dict) and isinstance(model.get("id"), str)]
+
+
+def _server_of(model: Mapping[str, Any], headers: Mapping[str, str]) -> str:
+    """Return the kind of server that an entry of its list, or the headers of that, name; empty if they do not."""
+    owner = str(model.get("owned_by", "")).lower()
+    if owner in ("vllm", "sglang"):
+        return owner
+    return "llama.cpp" if owner == "llamacpp" or headers.get("server") == "llama.cpp" else ""
 
 
 def _template_of(properties: Mapping[str, Any]) -> ChatTemplate | None:
