@@ -30,8 +30,7 @@ from ..parameters import (
     stop_strings,
     usage_in_stream,
 )
-from ..tools import ToolChoice, read_tool_choice
-from .tools import ChatCall, ChatTool, read_call, read_tools
+from ..tools import ChatCall, ChatTool, ToolChoice, read_call, read_tool_choice, read_tools
 
 
 class ChatPart(Open):
@@ -145,6 +144,7 @@ def read_chat(body: dict[str, Any], notes: Notes | None = None) -> Generation:
         for i, (message, raw) in enumerate(zip(asked.messages, body["messages"], strict=True))
     ]
     tools, custom = read_tools(asked.tools or (), body.get("tools") or ())
+    tool_choice = read_tool_choice(asked.tool_choice, tools)
     if asked.continue_final_message and messages[-1]["role"] != "assistant":
         raise bad_request("continue_final_message", "the last message must be the assistant's")
     if any(kind != "text" for kind in asked.modalities or ()):
@@ -160,7 +160,7 @@ def read_chat(body: dict[str, Any], notes: Notes | None = None) -> Generation:
         model=asked.model or "",
         messages=messages,
         tools=tools or None,
-        tool_choice=read_tool_choice(asked.tool_choice, tools),
+        tool_choice=tool_choice,
         parallel_tool_calls=asked.parallel_tool_calls is not False,
         n=asked.n or 1,
         stop=stop_strings(asked.stop),

@@ -10,7 +10,7 @@ from untemplate.messages import DeltaMessage, DeltaToolCall, ParsedOutput, name_
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
 from ..encoding import ChunkWriter, encode, encode_text
 from ..objects import logprob_object, reports_of, usage_object
-from .tools import custom_call
+from ..tools import custom_call
 
 
 def respond_chat(request: Generation, ended: Sequence[Ended], usage: Usage, meta: Meta) -> dict[str, Any]:
