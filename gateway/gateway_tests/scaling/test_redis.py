@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from untemplate.errors import SettingsError
+from untemplate_gateway.errors import ApiError
+from untemplate_gateway.storage import RedisStorage
 from untemplate_gateway.store import Kept, ResponseStore
 
 from ..scripted import Scripted, scripted
@@ -76,21 +82,65 @@ def test_responses_belong_to_their_owners_and_end(server: Server):
     second.close()
 
 
-def test_a_redis_that_fails_is_logged_and_not_asked_again_at_once(
+def test_a_redis_that_fails_is_logged_once_and_not_asked_again_at_once(
     server: Server, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
     store = ResponseStore(server.url, 60, 1 << 20)
     server.stop()
-    store.put("", response("r"))
-    assert store.get("", "r") is None
-    assert len(caplog.records) == 1
-    assert caplog.messages[0].startswith("response_store: Redis fails, nothing is stored for 10 s: ")
+    assert not store.put("", response("r"))
+    with pytest.raises(ApiError, match=r"^the stored responses cannot be read now; try again$") as caught:
+        store.get("", "r")
+    assert (caught.value.status, caught.value.detail) == (503, "Redis did not answer a moment ago")
+    assert not store.put("", response("r"))
+    [said] = caplog.messages
+    assert said.startswith("response_store: Redis fails: ")
+    assert said.endswith("; until it works again, responses are not stored")
     server.start()
     monkeypatch.setattr("untemplate_gateway.storage._PAUSE", 0)
     store._storage._paused_until = 0.0  # type: ignore[attr-defined]
     store.put("", response("r"))
     assert store.get("", "r") == response("r")
     store.close()
+
+
+def test_a_redis_that_is_silent_is_a_503_and_never_asked_on_the_event_loop(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+):
+    asked_in: set[int] = set()
+    storage_try = RedisStorage._try
+
+    def recorded(storage: RedisStorage, act: Any) -> Any:
+        asked_in.add(threading.get_ident())
+        return storage_try(storage, act)
+
+    monkeypatch.setattr(RedisStorage, "_try", recorded)
+    model = scripted("Hello.")
+    with running([model], response_store=server.url) as gateway, httpx.Client(base_url=gateway.url, timeout=LONG) as to:
+        body = {"model": model.name, "input": "Hi"}
+        id = to.post("/v1/responses", json=body).json()["id"]
+        server.process.send_signal(signal.SIGSTOP)
+        unstored = to.post("/v1/responses", json=body)
+        answers = [
+            to.post("/v1/responses", json={**body, "previous_response_id": id}),
+            to.post("/v1/responses", json={**body, "input": [{"type": "item_reference", "id": "msg_1"}]}),
+            to.post("/v1/responses/input_tokens", json={**body, "previous_response_id": id}),
+            to.get(f"/v1/responses/{id}"),
+            to.get(f"/v1/responses/{id}/input_items"),
+            to.delete(f"/v1/responses/{id}"),
+        ]
+        loop = asyncio.run_coroutine_threadsafe(_ident(), gateway.loop).result(LONG)
+    server.process.send_signal(signal.SIGCONT)
+    assert (unstored.status_code, unstored.json()["store"]) == (200, False)
+    assert {answer.status_code for answer in answers} == {503}
+    assert {answer.json()["error"]["message"] for answer in answers} == {
+        "the stored responses cannot be read now; try again"
+    }
+    assert asked_in
+    assert loop not in asked_in
+
+
+async def _ident() -> int:
+    return threading.get_ident()
 
 
 def test_a_redis_that_is_not_there_is_an_error_at_the_start(tmp_path: Path):
