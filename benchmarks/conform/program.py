@@ -71,7 +71,7 @@ def stream_of(request: dict[str, Any], form: dict[str, Any], *, ids: bool) -> di
         deltas = [list(piece) for piece in request["tokens"]]
         special += [text for piece in deltas for text, is_special in piece if is_special and text not in special]
     else:
-        deltas = _tokens(_without_end(request["pieces"], form), special)
+        deltas = _tokens(without_end(request["pieces"], form), special)
     if by_token():
         deltas = [[token] for piece in deltas for token in piece] or [[]]
     words = dict.fromkeys(text for piece in deltas for text, is_special in piece if not is_special)
@@ -89,7 +89,7 @@ def by_token() -> bool:
     return sys.argv[2:3] == ["tokens"]
 
 
-def _without_end(pieces: Sequence[str], form: dict[str, Any]) -> list[str]:
+def without_end(pieces: Sequence[str], form: dict[str, Any]) -> list[str]:
     """Return the pieces without the end of the turn: engines remove the token that ends an output."""
     end = form.get("turn", {}).get("end") or ""
     spellings = (end,) if isinstance(end, str) else (end["text"], *end.get("accepted", ()))
