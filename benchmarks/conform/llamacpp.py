@@ -13,7 +13,7 @@ from typing import Any, Final
 from tests.llamacpp_playback import Answer, Playback
 from tests.public import SHARED
 
-from .program import Unsupported, by_token, name_of, without_end
+from .program import Unsupported, by_token, without_end
 
 TEMPLATES: Final = {
     "deepseek_v31": "deepseek-ai-DeepSeek-V3.1",
@@ -36,7 +36,7 @@ def main() -> None:
     for number, request in enumerate(requests):
         try:
             output = _output(request, formats[request["format"]])
-            groups.setdefault(name_of(request), []).append((number, request["tools"], output))
+            groups.setdefault(request["format"], []).append((number, request["tools"], output))
         except Unsupported as reason:
             answers[number] = {"unsupported": str(reason)}
     for name, asked in groups.items():
@@ -50,7 +50,7 @@ def _output(request: dict[str, Any], form: dict[str, Any]) -> str:
         raise Unsupported("it is asked with tools and without a prompt")
     if "tokens" in request or by_token() or len(request["pieces"]) > 1:
         raise Unsupported("it gets text, at once")
-    if name_of(request) not in TEMPLATES:
+    if request["format"] not in TEMPLATES:
         raise Unsupported("there is no public template of this format")
     output = "".join(without_end(request["pieces"], form))
     if not 0 < len(output) <= MOST:
