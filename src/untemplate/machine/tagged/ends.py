@@ -18,6 +18,7 @@ from typing import Final, final
 from ...tools import ToolSet
 from .. import tags
 from ..arguments.base import CallHandler
+from ..arguments.last_line import LastLine
 from ..arguments.lookahead import (
     ENDS,
     ENDS_BEFORE,
@@ -25,11 +26,8 @@ from ..arguments.lookahead import (
     LINE_START,
     MAX_LOOKAHEAD,
     MAX_STRAY,
-    MOST_OF_LINE,
-    PLAIN,
     QUOTE_SIGNS,
     QUOTED,
-    QUOTES,
     STRAY_TEXT,
     after_spaces,
     begins_line,
@@ -147,11 +145,10 @@ class ValueEnds:
         self._start = found.start()
         return self._wait(successors, found.start("rest"))
 
-    def decide(self, cur: Cursor, found: re.Match[str], line: list[str], before: str, call: CallHandler) -> int:
+    def decide(self, cur: Cursor, found: re.Match[str], line: LastLine, before: str, call: CallHandler) -> int:
         """Return how the value goes on at a literal that may end it: ENDS…, NO_MATCH if the literal is part of the
-        value, or MORE. ``line``: the end of the value's last line, its first piece a newline while it is the only one;
-        ``before``: what comes after them."""
-        self._before = (before or line[-1])[-1]
+        value, or MORE. ``line``: the value's last line; ``before``: what comes after it."""
+        self._before = (before or line.text)[-1]
         start = found.start()
         self.end = found.end()
         self._start = start
@@ -164,7 +161,7 @@ class ValueEnds:
         if tag == tags.VALUE_CLOSE:
             return self._at_close(cur, start, call)
         if tag == tags.KEY_OPEN:
-            return self._at_key(cur, start, self._place_of_key(line, before), call)
+            return self._at_key(cur, line.place(before), call)
         if tag in (tags.VALUE_OPEN, tags.TYPE_OPEN):
             return NO_MATCH
         if tag in (tags.OTHER_OPEN, tags.OTHER_CLOSE):
@@ -172,7 +169,7 @@ class ValueEnds:
         if tag == tags.VALUE_STEM:
             return NO_MATCH if self._quotation.shows_call() else self._at_misspelled(cur, call)
         if tag in RANKS:
-            return self._at_chain(cur, start, line[0] == "\n" and "\n" not in before, call)
+            return self._at_chain(cur, start, line.is_only(before), call)
         if tag == tags.TURN_END:
             return ENDS_BEFORE if call.has_id(start, self.end) else NO_MATCH
         end = self._whole_opener(cur, start)
@@ -180,13 +177,6 @@ class ValueEnds:
             self._quotation.show_call(cur.text[start:end])
             self.end = end
         return MORE if end == MORE else NO_MATCH
-
-    def _place_of_key(self, line: list[str], before: str) -> int:
-        """Return the place in its line of a key that comes after this text."""
-        if self._before == "\n":
-            return LINE_START
-        rest = ("".join(line) + before).rpartition("\n")[2]
-        return PLAIN if QUOTES.search(rest[-MOST_OF_LINE:]) is None else QUOTED
 
     def goes_on(self, kept: str, text: str) -> bool:
         """True if the text does not decide the literal at the beginning of ``kept``."""
@@ -411,7 +401,7 @@ class ValueEnds:
             return MORE
         return ENDS if self._may_begin(key, LINE_START) else NO_MATCH
 
-    def _at_key(self, cur: Cursor, start: int, place: int, call: CallHandler) -> int:
+    def _at_key(self, cur: Cursor, place: int, call: CallHandler) -> int:
         key = self._whole_key(cur, self.end)
         if key is None:
             return MORE

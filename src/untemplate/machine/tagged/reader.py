@@ -17,13 +17,13 @@ from ...jsontext.lexical import json_escape
 from ...tools import ToolSet
 from .. import tags
 from ..arguments.base import ArgumentReader, CallHandler
+from ..arguments.last_line import LastLine
 from ..arguments.lookahead import (
     ENDS,
     ENDS_BEFORE,
     ENDS_IN_QUOTATION,
     ENDS_MISSPELLED,
     MAX_LOOKAHEAD,
-    MOST_OF_LINE,
     QUOTE_SIGNS,
 )
 from ..arguments.value_text import ValueText
@@ -38,7 +38,6 @@ _MAX_KEY: Final = 1024
 
 _MAX_TYPE: Final = 64
 _NEWLINES: Final = ("\n", "\r")
-_MANY_PIECES: Final = 32
 _CDATA: Final = Literals({"<![CDATA[": 0})
 
 _BETWEEN: Final = 0
@@ -78,8 +77,7 @@ class TaggedReader(ArgumentReader):
         """True if the text after a literal decides if it ends the value."""
         self._trim: int = 0
         self._newlines: str = ""
-        self._line: list[str] = ["\n"]
-        """The last pieces of the value, at least as much of them as its line needs."""
+        self._line: LastLine = LastLine()
         self._pending: list[str] = []
         """JSON text to put before any other: one event is cheaper than two."""
 
@@ -135,18 +133,8 @@ class TaggedReader(ArgumentReader):
 
     def pass_on(self, text: str) -> int:
         if text:
-            self._keep(text)
+            self._line.add(text)
         return len(self._newlines)
-
-    def _keep(self, piece: str) -> None:
-        """Keep the end of the value's last line. The first of the pieces is a newline while the value has none."""
-        newline = piece.rfind("\n")
-        if newline >= 0:
-            self._line = ["", piece[newline:][-MOST_OF_LINE - 1 :]]
-            return
-        self._line.append(piece[-MOST_OF_LINE - 1 :])
-        if len(self._line) > _MANY_PIECES:
-            self._line = [self._line[0], "".join(self._line[1:])[-MOST_OF_LINE - 1 :]]
 
     @property
     def goes_on(self) -> GoesOn | None:
@@ -365,7 +353,7 @@ class TaggedReader(ArgumentReader):
         self._phase = _VALUE
         self._opened = False
         self._newlines = ""
-        self._line = ["\n"]
+        self._line.begin()
         self._ends.begin(self._key)
         self._has_markup = False
         self._trim = self._syntax.trim
@@ -485,7 +473,7 @@ class TaggedReader(ArgumentReader):
                 self._read_text(cur, held, call)
                 return MORE
             verdict = NO_MATCH
-            before = text[start:at] or self._line[-1]
+            before = text[start:at] or self._line.text
             regular = None if self._dropping or before[-1] in QUOTE_SIGNS else self._ends.regular(cur, at, call)
             if regular is not None:
                 verdict = ENDS if regular["rest"] is None else self._ends.waits_after(cur, regular, call)
@@ -582,7 +570,7 @@ class TaggedReader(ArgumentReader):
         if end <= cur.pos:
             return
         piece = cur.text[cur.pos : end]
-        self._keep(piece)
+        self._line.add(piece)
         if self._syntax.holds_after and (self._newlines or piece[-1] in "\r\n"):
             piece = self._hold_newlines(self._newlines + piece)
         if piece and self._value.streams:
