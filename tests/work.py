@@ -7,6 +7,7 @@ time it.
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -37,3 +38,34 @@ def _counted(work: Callable[[], object], get: Callable[[], Any], put: Callable[[
     finally:
         put(before)
     return count
+
+
+def bytes_copied(work: Callable[[], object]) -> int:
+    """Return about how many bytes some work allocates: text that is copied, even if it is dropped at once.
+
+    Between two calls, of Python functions or built-in ones, the most that was allocated at once counts.
+    """
+    total = 0
+    last = 0
+    traced, peak_again = tracemalloc.get_traced_memory, tracemalloc.reset_peak
+
+    def seen(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal total, last
+        now, peak = traced()
+        total += max(peak - last, 0)
+        peak_again()
+        last = now
+
+    before = sys.getprofile()
+    tracemalloc.start()
+    try:
+        peak_again()
+        last = traced()[0]
+        sys.setprofile(seen)
+        try:
+            work()
+        finally:
+            sys.setprofile(before)
+    finally:
+        tracemalloc.stop()
+    return total

@@ -1,5 +1,5 @@
-"""Near-misses cost linear work in every Format: four times the text takes about four times the steps. Quadratic work
-would be sixteen times."""
+"""Near-misses cost linear work in every Format: four times the text takes about four times the steps, and copies about
+four times the text. Quadratic work would be sixteen times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from untemplate import OutputParser
 from untemplate.format import Format
 from untemplate.testing import PieceTokenizer
 
-from ..work import function_calls
+from ..work import bytes_copied, function_calls
 from .strategies import FORMATS, TOOLS, literals
 from .test_quotation import content, written
 
@@ -126,6 +126,46 @@ def test_a_repeated_opener_in_a_value_takes_linear_work(fmt: Format) -> None:
     call = written(fmt)
     opener = next((text.strip() for text in literals(fmt) if text.strip() and call.startswith(text.strip())), call[:1])
     assert is_linear(fmt, content(fmt) + call[: call.index("Paris") + 4], opener, "characters")
+
+
+COPIED_SIZES = (4000, 16000)
+"""Where what is copied outweighs what each step allocates."""
+
+
+def copies_linearly(fmt: Format, before: str, unit: str) -> bool:
+    """True if an output in one piece that is four times as long copies less than seven times as much."""
+    parser = OutputParser.from_format(fmt)
+
+    def work(size: int) -> int:
+        text = before + (unit * size)[:size]
+
+        def run() -> None:
+            stream = parser.stream(tools=TOOLS)
+            stream.feed(text)
+            stream.finish()
+
+        run()  # what is compiled or kept by the first run is not counted
+        return bytes_copied(run)
+
+    small, large = map(work, COPIED_SIZES)
+    return large < 7 * small or work(4 * COPIED_SIZES[1]) < 7 * large
+
+
+@pytest.mark.parametrize("fmt", DIFFERENT.values(), ids=list(DIFFERENT))
+def test_a_repeated_close_in_a_value_is_copied_once(fmt: Format) -> None:
+    """At each close of a tagged value that was not its own, all of it was copied again."""
+    call = written(fmt).rstrip()
+    close = (
+        max((text.strip() for text in literals(fmt) if call.endswith(text.strip())), key=len, default="") or call[-1]
+    )
+    assert copies_linearly(fmt, content(fmt) + call[: call.index("Paris") + 4], close + " ")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("fmt", DIFFERENT.values(), ids=list(DIFFERENT))
+def test_repeated_markers_are_copied_once(fmt: Format) -> None:
+    pairs = [(before, unit) for before in beginnings(fmt) for unit in units(fmt)]
+    assert [pair for pair in pairs if not copies_linearly(fmt, *pair)] == []
 
 
 @pytest.mark.exhaustive
