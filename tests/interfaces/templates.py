@@ -68,9 +68,13 @@ for name, value in DEFAULTS.items():
 for theirs, ours in (("tools", "variant"), ("args", "arguments")):
     add(
         "AnalysisResult",
-        f"what llama.cpp calls {theirs} is {ours}, empty without calls",
-        lambda ours=ours: (getattr(AnalysisResult(), ours), ""),
-        differs=f"| `diff_analysis_result.{theirs}` | `AnalysisResult.{ours}`",
+        f"{theirs}, which is {ours} here, is empty without calls",
+        lambda theirs=theirs: (getattr(AnalysisResult(), theirs), ""),
+    )
+    add(
+        "AnalysisResult",
+        f"{theirs} is {ours}",
+        lambda theirs=theirs, ours=ours: (getattr(AnalysisResult(**{ours: "x"}), theirs), "x"),
     )
 for name in ("name_field", "args_field"):
     add(

@@ -155,6 +155,16 @@ class AnalysisResult:
     requires_nonnull_content: bool = False
     preserved_tokens: tuple[str, ...] = ()
 
+    @property
+    def tools(self) -> str:
+        """``variant``, by llama.cpp's name."""
+        return self.variant
+
+    @property
+    def args(self) -> str:
+        """``arguments``, by llama.cpp's name."""
+        return self.arguments
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         found = {f.name: getattr(self, f.name) for f in fields(self)}

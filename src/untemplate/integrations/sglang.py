@@ -31,7 +31,7 @@ from ..format.markers import spellings_of
 from ..formats import named, names
 from ..grammar import GrammarError, make_grammar
 from ..machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
-from ..messages import DeltaMessage
+from ..messages import DeltaMessage, DeltaToolCall
 from ..output_parser import OutputParser
 from ..policy import STREAMED_CALLS, WHOLE_CALLS
 from ..stream import Stream
@@ -275,12 +275,9 @@ class UntemplateToolCalls(_templates.ResponseTemplateToolDetector):  # type: ign
             self._stream = self._parser.stream(tools=tools)
             self._feed = self._stream.feed
         deltas = self._feed(new_text)
-        if not deltas:
-            return _NOTHING
-        first = deltas[0]
-        if first.tool_calls is None and len(deltas) == 1:
-            return _Part(first.content or first.reasoning or "", _NO_CALLS)
-        return self._result(deltas)
+        if len(deltas) == 1 and deltas[0].tool_calls is None:
+            return _Part(deltas[0].content or deltas[0].reasoning or "", _NO_CALLS)
+        return self._result(deltas) if deltas else _NOTHING
 
     def finish(self, tools: Sequence[Any]) -> Any:
         """Return what was held. A call that was cut is noted, so that SGLang keeps the finish reason."""
@@ -292,18 +289,15 @@ class UntemplateToolCalls(_templates.ResponseTemplateToolDetector):  # type: ign
         return result
 
     def _result(self, deltas: Sequence[DeltaMessage]) -> _Part:
-        calls = []
-        text = ""
-        for delta in deltas:
-            text += (delta.reasoning or "") + (delta.content or "")
-            for call in delta.tool_calls or ():
-                self._last = call.index
-                function = call.function
-                if function is None:
-                    calls.append(_Call(call.index, None, ""))
-                else:
-                    calls.append(_Call(call.index, function.name, function.arguments or ""))
-        return _Part(text, calls)
+        text = "".join((delta.reasoning or "") + (delta.content or "") for delta in deltas)
+        return _Part(text, [self._item(call) for delta in deltas for call in delta.tool_calls or ()])
+
+    def _item(self, call: DeltaToolCall) -> _Call:
+        self._last = call.index
+        function = call.function
+        if function is None:
+            return _Call(call.index, None, "")
+        return _Call(call.index, function.name, function.arguments or "")
 
     def open_call_closer(self, text: str) -> None:
         return None
