@@ -40,7 +40,7 @@ def test_outputs(formats: st.SearchStrategy[Format]) -> None:
     @settings(max_examples=40)
     @given(st.data(), formats.filter(usable), OFFERED)
     def law(data: st.DataObject, fmt: Format, tools: Any) -> None:
-        check(fmt, data.draw(st.one_of(noise(fmt), sketches(fmt))), tools=tools, cuts=40)
+        check(fmt, data.draw(st.one_of(noise(fmt), sketches(fmt))), tools=tools, cuts=16)
 
     law()
 

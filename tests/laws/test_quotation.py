@@ -45,13 +45,13 @@ EVERY = pytest.mark.parametrize("fmt", CALLING.values(), ids=list(CALLING))
 @EVERY
 def test_a_call_in_inline_code_is_text(fmt: Format) -> None:
     text = f"Models write `{written(fmt)}` to call, and `{written(fmt)}` again."
-    check(fmt, content(fmt) + text, {"content": text}, tools=TOOLS, cuts=30, roundtrip=False)
+    check(fmt, content(fmt) + text, {"content": text}, tools=TOOLS, cuts=16, roundtrip=False)
 
 
 @EVERY
 def test_a_call_in_inline_code_and_tags_of_another_format_is_text(fmt: Format) -> None:
     text = f"Models write `<x:calls><x>{written(fmt)}</x></x:calls>` to call."
-    check(fmt, content(fmt) + text, {"content": text}, tools=TOOLS, cuts=30, roundtrip=False)
+    check(fmt, content(fmt) + text, {"content": text}, tools=TOOLS, cuts=16, roundtrip=False)
 
 
 @EVERY
@@ -61,7 +61,7 @@ def test_a_call_after_an_unpaired_backtick_is_a_call(fmt: Format) -> None:
     if bare_header or any(tools.bare for tools in fmt.tools):
         return
     for end in ("", "\nDone."):
-        found = check(fmt, raw + end, tools=TOOLS, cuts=30, roundtrip=False)
+        found = check(fmt, raw + end, tools=TOOLS, cuts=16, roundtrip=False)
         assert [(c.function.name, c.status) for c in found.tool_calls] == [("get_weather", "ok")], raw + end
 
 
@@ -74,7 +74,7 @@ def test_a_copy_of_a_call_in_a_string_is_text(fmt: Format) -> None:
         if call in copy:
             continue
         text = f"The log has {copy} in it."
-        found = check(fmt, content(fmt) + text, tools=TOOLS, cuts=30, roundtrip=False)
+        found = check(fmt, content(fmt) + text, tools=TOOLS, cuts=16, roundtrip=False)
         assert found.tool_calls == []
         assert found.content == text or [d.code for d in found.diagnostics] == ["stray_close"]
 

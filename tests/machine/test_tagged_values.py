@@ -253,7 +253,7 @@ def test_every_tagged_format_recovers(name: str, drift: str) -> None:
         pytest.skip("only a close in angle brackets can be misspelled")
     else:
         written = raw.replace(close, f"{close[:-1]}1>", 1)
-    parsed = check(fmt, written, roundtrip=False, tools=TOOLS)
+    parsed = check(fmt, written, cuts=24, roundtrip=False, tools=TOOLS)
     values = [
         {key: value.strip("\n") for key, value in json.loads(c.function.arguments).items()} for c in parsed.tool_calls
     ]
