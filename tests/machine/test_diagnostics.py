@@ -11,7 +11,14 @@ from untemplate.machine.call_state import STATUS_DIAGNOSTICS
 from untemplate.machine.diagnostics import DIAGNOSTICS, DiagnosticCode
 
 SOURCES = Path(untemplate.__file__).parent
-REPORTED_BY_STREAM = {"ambiguous_marker", "call_like_text", "foreign_marker", "uncertified_arguments", "unread_marker"}
+REPORTED_BY_STREAM = {
+    "ambiguous_marker",
+    "call_like_text",
+    "foreign_marker",
+    "uncertified_arguments",
+    "unread_marker",
+    "unusual_name",
+}
 """Codes that a stream adds at the end of an output."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FormatStream"]
 
+_USUAL_NAME: Final = re.compile(r"[^\W\d](?:[\w\-./ ]|:(?!\d))*+")
+"""Matches the name of a tool. A number, a number after a colon and signs of markup are no part of one."""
 _REPORTS_OF_TEXT: Final = frozenset({"quoted_call", "held_too_long"})
 _CALL_KINDS: Final = frozenset({NAME_TEXT, ID_TEXT, ARGUMENT_TEXT})
 _KINDS: Final[dict[int, SpanKind]] = {
@@ -205,10 +208,7 @@ class FormatStream(StreamBackend):
             found.repairs = list(call.repairs)
             if status in STATUS_DIAGNOSTICS:
                 problems.append((STATUS_DIAGNOSTICS[status], call.start, call.end))
-        problems += [(note.code, note.start, note.end) for note in self._machine.ledger.notes]
-        scanner = self._machine.scanner
-        if scanner is not None:
-            problems += [("ambiguous_marker", at, at) for at in scanner.ambiguous]
+        problems += self._problems_of_output()
         if self._denied:
             problems += self._uncertified(result)
         if problems:
@@ -219,14 +219,28 @@ class FormatStream(StreamBackend):
             if foreign is not None:
                 result.diagnostics.append(self._foreign(content, *foreign))
             if self._own_markers is not None:
-                result.diagnostics += self._unread_in_content(content, self._own_markers)
+                result.diagnostics += self._unread_in_content(content, self._own_markers, foreign is not None)
         reasoning = result.reasoning
         if reasoning is not None and self._own_markers is not None and _may_hold_markers(reasoning):
             unread = self._own_markers.unread_in_reasoning(reasoning, self._machine.has_closed_reasoning)
             if unread is not None:
                 result.diagnostics.append(self._unread("unread_marker", reasoning, *unread))
+        if self._own_markers is not None:
+            self._report_signs(result, self._own_markers)
         if self._machine.ledger.spans:
             result.spans = self._spans(self._machine.ledger.spans)
+
+    def _problems_of_output(self) -> Iterator[tuple[DiagnosticCode, int, int]]:
+        """Yield what the machine has reported, and names that are hardly those of tools."""
+        machine = self._machine
+        for note in machine.ledger.notes:
+            yield note.code, note.start, note.end
+        for at in () if machine.scanner is None else machine.scanner.ambiguous:
+            yield "ambiguous_marker", at, at
+        for call in () if machine.tools.known else machine.calls:
+            if _USUAL_NAME.fullmatch(call.name) is None:
+                start = "".join(self._raw or ()).rfind(call.name, 0, call.start + 1)
+                yield "unusual_name", max(start, 0), max(start, 0) + len(call.name)
 
     def _uncertified(self, result: ParsedOutput) -> Iterator[tuple[DiagnosticCode, int, int]]:
         """Yield a diagnostic for each call that needs an ability which the certificate denies."""
@@ -276,15 +290,32 @@ class FormatStream(StreamBackend):
             return False
         return all(note.code not in _REPORTS_OF_TEXT for note in machine.ledger.notes)
 
-    def _unread_in_content(self, content: str, own: OwnMarkers) -> list[Diagnostic]:
-        """Report text in the content that looks like a call, or else a marker that was not read as one."""
+    def _unread_in_content(self, content: str, own: OwnMarkers, foreign: bool) -> list[Diagnostic]:
+        """Report text in the content that looks like a call, or else a marker that was not read as one. ``foreign``: a
+        marker of another format is reported, so an object of any name belongs to that."""
         wanted = self._may_report_calls()
         tools = self._machine.tools
-        found = own.find_call(content, tools.names if tools.known else None) if wanted else None
+        names = tools.names if tools.known or foreign else None
+        found = own.find_call(content, names) if wanted else None
         if found is not None:
             return [self._unread("call_like_text", content, *found)]
         found = own.unread_in_content(content, wanted)
-        return [] if found is None else [self._unread("unread_marker", content, *found)]
+        if found is None or (own.is_begun(found[1]) and "".join(self._raw or ()).endswith(found[1])):
+            return []
+        return [self._unread("unread_marker", content, *found)]
+
+    def _report_signs(self, result: ParsedOutput, own: OwnMarkers) -> None:
+        """Report a marker with a sign too many that a text of the message has, unless something is reported."""
+        for text in () if result.diagnostics else (result.content, result.reasoning):
+            if text:
+                raw = "".join(self._raw or ())
+                place = own.sign_too_many(text, raw)
+                if place is not None:
+                    code: DiagnosticCode = "unread_marker"
+                    start, end = place
+                    found = Diagnostic(code, DIAGNOSTICS[code], start, end, raw[start:end])
+                    result.diagnostics.append(found)
+                    return
 
     def _unread(self, code: DiagnosticCode, text: str, place: int, found: str) -> Diagnostic:
         """Report what is at this place of a text of the message."""

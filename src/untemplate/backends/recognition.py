@@ -89,6 +89,15 @@ _MARKUP: Final = re.compile(r"(?=.*[<>\[\]|｜])(?=.*\w)(?!\w+\[\Z).{3,}", re.DO
 _NAMED: Final = re.compile(
     r'[{,]\s{0,64}"(?:name|function|tool|tool_name|function_name)"\s{0,64}:\s{0,64}"([^"\\\n]{1,256})"'
 )
+_CALL_OBJECT: Final = re.compile(
+    r'\{\s{0,64}"(?:name|function|tool|tool_name|function_name)"\s{0,64}:\s{0,64}"[^"\\\n]{1,256}"\s{0,64},'
+    r'\s{0,64}"(?:arguments|args|parameters|input)"\s{0,64}:\s{0,64}[{"]'
+)
+"""Matches an object with the name of a tool and its arguments."""
+_NAMED_BEFORE: Final = re.compile(r"(?<![\w.\-])([\w.\-]{1,256})\s{0,64}(?:```\w{0,16}\s{0,64})?\{")
+"""Matches a name directly before an object."""
+_EDGES: Final = "<>[]|｜"
+"""Signs that markers begin and end with."""
 _TAG: Final = re.compile(r"<[^<>\n]{1,64}>|\[/?[A-Z_]{2,64}\]")
 _RUN: Final = re.compile("`+")
 _MOST_QUOTED: Final = 64
@@ -107,6 +116,13 @@ def prompt_markers(fmt: Format, added: Iterable[str] = ()) -> frozenset[str]:
     return frozenset(text for text in found if "<" in text or _TAG.search(text))
 
 
+def _patterns_of_calls(content: str, tools: Collection[str] | None) -> tuple[re.Pattern[str], ...]:
+    """Return the patterns of what names a tool in content."""
+    if "{" not in content or (tools is not None and not tools):
+        return ()
+    return (_CALL_OBJECT,) if tools is None else (_NAMED, _NAMED_BEFORE)
+
+
 class OwnMarkers:
     """Finds markers of a format, and what else looks like a call of it, in text that a message has."""
 
@@ -114,14 +130,14 @@ class OwnMarkers:
         self._format = fmt
 
     def find_call(self, content: str, tools: Collection[str] | None) -> tuple[int, str] | None:
-        """Return the place of the first text that looks like a call, and that text: a whole marker of calls or a JSON
-        object with the name of an offered tool, outside inline code. ``tools``: the names of those that are offered;
-        ``None`` if that is not known."""
+        """Return the place of the first text that looks like a call, and that text: a whole marker of calls, or a JSON
+        object with the name of an offered tool in it or directly before it, outside inline code. ``tools``: the names
+        of those that are offered; ``None`` if that is not known: the object must have arguments as well then."""
         found = self._marker_in(content)
-        if tools and '"' in content:
-            for named in _NAMED.finditer(content, 0, len(content) if found is None else found[0]):
-                if named.group(1) in tools and not _in_code(content, named.start()):
-                    return named.start(), named.group()
+        for pattern in _patterns_of_calls(content, tools):
+            end = len(content) if found is None else found[0]
+            named = (found for found in pattern.finditer(content, 0, end) if not _in_code(content, found.start()))
+            found = next(((n.start(), n.group()) for n in named if tools is None or n.group(1) in tools), found)
         return found
 
     def _marker_in(self, content: str) -> tuple[int, str] | None:
@@ -161,14 +177,47 @@ class OwnMarkers:
                 return place, marker
         return (self._damaged_calls if calls else around[1]).find(content) or self._turn_header_in(content)
 
+    def is_begun(self, text: str) -> bool:
+        """True if a text is a marker without two or more characters of its end."""
+        return any(mark.startswith(text) and len(mark) - len(text) > 1 for mark in self._whole_texts)
+
     def unread_in_reasoning(self, reasoning: str, closed: bool) -> tuple[int, str] | None:
         """Return the place of a damaged opener that reasoning begins with, of a damaged close in it or of the header
         of a turn, and that marker. ``closed``: reasoning was closed, so its close is not in it."""
+        only = self._only_markers.fullmatch(reasoning)
+        if only is not None:
+            return only.start(1), only.group(1)
         opens, closes = self._damaged_reasoning
         found = opens.find(reasoning[:_LONGEST])
         if found is not None and not reasoning[: found[0]].strip():
             return found
-        return (None if closed else closes.find(reasoning)) or self._turn_header_in(reasoning)
+        return (None if closed else self._unclosed(reasoning, closes)) or self._turn_header_in(reasoning)
+
+    def _unclosed(self, reasoning: str, closes: _Damaged) -> tuple[int, str] | None:
+        """Return the place of a damaged close of reasoning that was not closed, or of another opener in it."""
+        opener = next(iter(self._reasoning_openers), "")
+        place = reasoning.find(opener) if opener else -1
+        return closes.find(reasoning) if place < 0 or _in_code(reasoning, place) else (place, opener)
+
+    @cached_property
+    def _reasoning_openers(self) -> list[str]:
+        reasoning = self._format.reasoning
+        return [] if reasoning is None else sorted(filter(_MARKUP.match, _texts(reasoning.open)))
+
+    def sign_too_many(self, text: str, raw: str) -> tuple[int, int] | None:
+        """Return where a whole marker begins and ends whose first or last sign is doubled (``<<tool_call>``) in the
+        output ``raw``, so that a sign stayed in ``text``, at its begin or end."""
+        text = text.strip()
+        if text[:1] not in _EDGES and text[-1:] not in _EDGES:
+            return None
+        found = self._doubled_edges.search(raw)
+        return None if found is None else found.span()
+
+    @cached_property
+    def _doubled_edges(self) -> re.Pattern[str]:
+        marks = [text for text in self._whole_texts if text[0] in _EDGES and text[-1] in _EDGES]
+        doubled = [edge for text in marks for edge in (text[0] + text, text + text[-1])]
+        return re.compile("|".join(map(re.escape, doubled)) or "(?!)")
 
     def _turn_header_in(self, text: str) -> tuple[int, str] | None:
         """Return the place of the header of a turn, and the header: a model that has not stopped begins another turn
@@ -205,8 +254,16 @@ class OwnMarkers:
     @cached_property
     def _whole(self) -> re.Pattern[str]:
         """The pattern of all markers."""
-        marks = sorted(filter(_MARKUP.match, _texts(self._format)), key=len, reverse=True)
-        return re.compile("|".join(map(re.escape, marks)) or "(?!)")
+        return re.compile("|".join(map(re.escape, self._whole_texts)) or "(?!)")
+
+    @cached_property
+    def _only_markers(self) -> re.Pattern[str]:
+        """The pattern of a text that is markers and nothing else."""
+        return re.compile(rf"\s*+((?:(?:{self._whole.pattern})\s*+)++)")
+
+    @cached_property
+    def _whole_texts(self) -> list[str]:
+        return sorted(filter(_MARKUP.match, _texts(self._format)), key=len, reverse=True)
 
 
 def _texts(*parts: Any) -> set[str]:
@@ -221,7 +278,8 @@ _LONGEST: Final = 128
 
 
 class _Damaged:
-    """Markers with one character lost, added or replaced. One half of such a marker is whole, and is searched.
+    """Markers in other letters (``<TOOL>``), with one character lost, added or replaced, with two neighbours in the
+    wrong order, or without their end. One half of such a marker is whole, and is searched, or the damage is known.
     ``whole``: a pattern of all markers that are not damaged; what is a part of one does not count."""
 
     def __init__(self, texts: Iterable[str], whole: re.Pattern[str]) -> None:
@@ -232,8 +290,10 @@ class _Damaged:
     def find(self, text: str) -> tuple[int, str] | None:
         """Return the place of the first such marker outside inline code, and the marker; ``None`` without one."""
         best: tuple[int, str] | None = None
+        lower = text.lower()
         for first, last in self._halves:
-            for start, end in (*_with_first_half(text, first, last), *_with_last_half(text, first, last)):
+            damaged = (*_with_first_half(text, first, last), *_with_last_half(text, first, last))
+            for start, end in (*damaged, *_as_a_whole(text, lower, first, last)):
                 if (best is None or start < best[0]) and not self._is_whole(text, start, end):
                     best = start, text[start:end]
         return best
@@ -249,6 +309,9 @@ def _with_first_half(text: str, first: str, last: str) -> Iterator[tuple[int, in
     for place in _places(text, first):
         start = place + len(first)
         size = _damaged_size(text[start : start + len(last) + 1], last)
+        if size < 0:
+            size = _cut_size(text[start : start + len(last)], last)
+            size = size if _JOINT.search(text, place + 1, start + size) is not None else -1
         if size >= 0:
             yield place, start + size
 
@@ -259,6 +322,18 @@ def _with_last_half(text: str, first: str, last: str) -> Iterator[tuple[int, int
         size = _damaged_size(text[max(place - len(first) - 1, 0) : place][::-1], first[::-1])
         if size >= 0:
             yield place - size, place + len(last)
+
+
+def _as_a_whole(text: str, lower: str, first: str, last: str) -> Iterator[tuple[int, int]]:
+    """The same where neighbours from both halves are in the wrong order, and where the letters are others. ``lower``:
+    the text in small letters."""
+    marker = first + last
+    for place in _places(text, first[:-1] + last[:1] + first[-1:] + last[1:]):
+        yield place, place + len(marker)
+    if len(lower) == len(text):
+        for place in _places(lower, marker.lower()):
+            if text[place : place + len(marker)] != marker:
+                yield place, place + len(marker)
 
 
 def _places(text: str, half: str) -> Iterator[int]:
@@ -275,8 +350,19 @@ def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
+_JOINT: Final = re.compile("[_|｜:▁]")
+"""Matches what a marker has, and the words of prose and the tags of HTML have not."""
+
+
+def _cut_size(text: str, half: str) -> int:
+    """Return how much of the text is this half of a marker without its end; -1 if it goes on in another way."""
+    size = shared_start(text, half)
+    return size if size < len(half) and not text[size : size + 1].strip(" \t\r\n<") else -1
+
+
 def _damaged_size(text: str, half: str) -> int:
-    """Return how much of the text is this half of a marker with one character lost, added or replaced.
+    """Return how much of the text is this half of a marker with one character lost, added or replaced, or with two
+    neighbours in the wrong order.
 
     -1 if it does not begin with that, if it begins with the half as it is, or if a letter follows where the marker
     should end.
@@ -289,6 +375,8 @@ def _damaged_size(text: str, half: str) -> int:
         return len(half) + 1
     if not rest and _is_word(half[-2:-1]) and _is_word(text[same : same + 1]):
         return -1
+    if half[same : same + 2][::-1] + half[same + 2 :] == text[same : len(half)]:
+        return len(half)
     if text.startswith(rest, same):
         return len(half) - 1
     return len(half) if text[same + 1 :].startswith(rest) else -1

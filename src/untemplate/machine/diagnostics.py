@@ -40,8 +40,10 @@ DiagnosticCode = Literal[
     "unescaped_quote",
     "unquoted_value",
     "unknown_token",
+    "unproven_call",
     "unread_marker",
     "unused_member",
+    "unusual_name",
     "variant_spelling",
 ]
 """A stable name for one kind of problem. A code that is not in this list is a type error where it is reported."""
@@ -82,7 +84,9 @@ DIAGNOSTICS: Final[dict[DiagnosticCode, str]] = {
     "unescaped_quote": "a quote inside a string was not escaped; it is part of the string",
     "unquoted_value": "a value without quotes is not a literal; it is a number, text, or passed on as written",
     "unknown_token": "a special token that the format does not know was dropped",
+    "unproven_call": "text follows a call whose opener no token id proves; the call may be a quotation",
     "unread_marker": "a marker of the format is damaged, or stands where it has no meaning, so it is text",
     "unused_member": "an object member next to the arguments was dropped",
+    "unusual_name": "the tools are not known, and what stands in the place of a name is hardly one",
     "variant_spelling": "a part of the call is spelled in a way that the format accepts but does not write",
 }

@@ -121,6 +121,8 @@ class HeaderReader:
             if answer != NO_MATCH or kind == IN_ARGUMENTS:
                 return answer
         if not name:
+            if kind == IN_CONTENT and not header.knows(channel, piece):
+                context.report("broken_header", cur.pos, body)
             self._begin_message(channel in header.reasoning or kind == IN_REASONING, end)
             return READ_TEXT
         at += cur.pos + len(recipient)

@@ -148,6 +148,13 @@ class HeaderSyntax:
         ]
         return len(text[max(ends, default=0) :].split()) > _MOST_WORDS
 
+    def knows(self, channel: str, text: str) -> bool:
+        """True if a header with this channel and without a recipient is one of content or reasoning."""
+        if self.bare or not channel or channel in self.only_text:
+            return True
+        known = channel in self.content or channel in self.reasoning
+        return known and not any(marker in text for marker in self.constraint)
+
     def parts(self, text: str) -> tuple[str, int, str]:
         """Return (recipient, its place, channel) of a header. What it does not have is empty."""
         if self.bare:

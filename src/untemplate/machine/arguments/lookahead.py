@@ -47,6 +47,8 @@ ENDS_MISSPELLED: Final = 2
 """The value ends at a misspelled close tag."""
 ENDS_IN_QUOTATION: Final = 3
 """The output ends after this close tag, although a quoted call is still open."""
+ENDS_AS_VARIANT: Final = 4
+"""The value ends at its close tag, which is spelled in another way than its opener."""
 
 
 def whole_opener(
@@ -128,15 +130,17 @@ def misspelled_tag(cur: Cursor, start: int, name: str) -> int:
 
 
 def is_nearly(text: str, marker: str) -> bool:
-    """True if ``text`` is a marker without its beginning, or with one character lost, added or replaced."""
-    if marker.endswith(text):
+    """True if ``text`` is a marker without its beginning, in other letters (``<TOOL>``), with one character lost, added
+    or replaced, or with two neighbours in the wrong order."""
+    if marker.endswith(text) or marker.lower() == text.lower():
         return True
     size, other = len(text), len(marker)
     if abs(size - other) > 1:
         return False
     first = shared_start(text, marker)
     last = min(shared_start(text[::-1], marker[::-1]), min(size, other) - first)
-    return max(size, other) - first - last <= 1
+    differ = max(size, other) - first - last
+    return differ <= 1 or (differ == 2 and text[first : first + 2] == marker[first : first + 2][::-1])
 
 
 def damaged_literal(literals: Literals, cur: Cursor, start: int) -> int:

@@ -21,6 +21,7 @@ from .. import tags
 from ..arguments.base import ArgumentReader, CallHandler
 from ..arguments.lookahead import (
     ENDS,
+    ENDS_AS_VARIANT,
     ENDS_BEFORE,
     ENDS_IN_QUOTATION,
     ENDS_MISSPELLED,
@@ -34,6 +35,7 @@ from ..arguments.lookahead import (
 )
 from ..arguments.quotation import RANKS, VALUE, Quotation
 from ..arguments.value_text import STREAM, ValueText
+from ..diagnostics import DiagnosticCode
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from ..lexer import NO_LITERALS, SPACES, WS, Cursor
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
@@ -53,6 +55,13 @@ _ARRAY: Final = 3
 _MANY_PIECES: Final = 32
 _LONGEST_PLAIN: Final = 2
 """Length of ``</``."""
+_REPORTS: Final[dict[int, DiagnosticCode]] = {
+    ENDS_BEFORE: "missing_close",
+    ENDS_IN_QUOTATION: "missing_close",
+    ENDS_MISSPELLED: "misspelled_close",
+    ENDS_AS_VARIANT: "variant_spelling",
+}
+"""What is reported of a text that does not end at its close as it should be."""
 _RANKS: Final = {tags.ELEMENT_CLOSE: 0, tags.ARGUMENTS_CLOSE: 1, tags.CALL_CLOSE: 2, tags.SECTION_CLOSE: 3}
 
 
@@ -375,10 +384,9 @@ class ElementReader(ArgumentReader):
             if verdict == MORE:
                 return MORE
             call.mark(MARKUP, at)
-            if verdict in (ENDS_BEFORE, ENDS_IN_QUOTATION):
-                call.report("missing_close", at, at)
-            if verdict == ENDS_MISSPELLED:
-                call.report("misspelled_close", at, self._end)
+            code = _REPORTS.get(verdict)
+            if code is not None:
+                call.report(code, at, at if code == "missing_close" else self._end)
             if verdict != ENDS_BEFORE:
                 cur.pos = self._end
                 call.mark(DROPPED if verdict == ENDS_MISSPELLED else MARKUP, cur.pos)
@@ -434,8 +442,9 @@ class ElementReader(ArgumentReader):
         if not self._spells(opener, tags.ELEMENT_CLOSE):
             self._markup = False
             follows = self._may_follow(cur, end, False)
-            damaged = follows == ENDS and self._is_damaged(cur.text[cur.pos : start], opener)
-            return ENDS_MISSPELLED if damaged else follows
+            if follows == ENDS and self._is_damaged(cur.text[cur.pos : start], opener):
+                return ENDS_MISSPELLED
+            return ENDS_AS_VARIANT if follows == ENDS else follows
         follows = self._may_follow(cur, end, True)
         return self._stray_text(cur, end, call) if follows == NO_MATCH else follows
 
@@ -453,6 +462,10 @@ class ElementReader(ArgumentReader):
         recent.append(text)
         if len(recent) > _MANY_PIECES:
             self._recent = ["".join(recent)[-MOST_OF_LINE:]]
+
+    def _may_be_own(self, end: int) -> bool:
+        """True if the tag in question, whose name begins at ``end``, is more than ``<``, and no schema lists names."""
+        return end - self._literal > _LONGEST_PLAIN and not self._around[0].node.properties()
 
     def _is_written(self, literal: str) -> bool:
         """True if this literal begins as the tags of this element do, and not with a mere ``<`` if those do not."""
@@ -472,7 +485,7 @@ class ElementReader(ArgumentReader):
         self._end = after
         name = self._name(cur, end, after)
         outer = self._around[-1]
-        self._markup = name in outer.node.properties()
+        self._markup = name in outer.node.properties() or self._may_be_own(end)
         if self._quotation.shows_call() or (name == self._element.name and outer.holds != _ARRAY):
             if name == self._element.name:
                 self._quotation.show_key()
@@ -504,6 +517,7 @@ class ElementReader(ArgumentReader):
         self._end = after
         name = self._name(cur, end, after)
         if all(element.name != name for element in self._around[1:]):
+            self._markup = self._markup or self._may_be_own(end)
             return NO_MATCH
         follows = self._may_follow(cur, after, True)
         return ENDS_BEFORE if follows == ENDS else follows
@@ -546,7 +560,9 @@ class ElementReader(ArgumentReader):
             return ENDS if follows in (DONE, AGAIN) else follows
         if kind != tags.KEY_OPEN:
             return NO_MATCH
+        markup = self._markup
         opened = self._at_open(cur, found.end())
+        self._markup = markup
         self._end = end
         return ENDS if opened == ENDS_BEFORE else opened
 

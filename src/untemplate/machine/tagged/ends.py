@@ -405,7 +405,8 @@ class ValueEnds:
         key = self._whole_key(cur, self.end)
         if key is None:
             return MORE
-        self.markup = key in self._declared or any(cur.text.startswith(name, self.end) for name in self._declared)
+        named = key in self._declared or any(cur.text.startswith(name, self.end) for name in self._declared)
+        self.markup = named or (self._listed is None and key != "")
         if key and not self._quotation.shows_call() and self._may_begin(key, place):
             return ENDS_BEFORE
         if key:
@@ -445,6 +446,12 @@ class ValueEnds:
             if raw.endswith(key) and key not in self._seen and is_nearly(raw[: len(raw) - len(key)], self._key_opener):
                 return key
         return raw
+
+    def name_before_markup(self, raw: str) -> str:
+        """Return the declared parameter that a key begins with before markup, or the key as it is."""
+        return next(
+            (key for key in self._declared if raw not in self._declared and raw.startswith((key + "<", key + ">"))), raw
+        )
 
     def whole_name(self, raw: str) -> str:
         """Return a key whose close is damaged, without what is left of that."""

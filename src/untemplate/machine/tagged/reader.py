@@ -35,6 +35,8 @@ from .ends import ValueEnds
 from .program import TaggedSyntax
 
 _MAX_KEY: Final = 1024
+_SIGNS: Final = re.compile("[<>]")
+"""Signs of markup, which no key has."""
 
 _MAX_TYPE: Final = 64
 _NEWLINES: Final = ("\n", "\r")
@@ -321,19 +323,27 @@ class TaggedReader(ArgumentReader):
         if syntax.key_ends.tags[found.group()] != tags.KEY_CLOSE:
             key = self._ends.whole_name(key)
             call.report("missing_close", end, end)
-        plain = self._ends.plain_name(key)
-        if plain != key:
-            start = cur.pos + raw.index(key)
-            call.report("broken_key", start, start + len(key) - len(plain))
-            call.mark(MARKUP, start)
-            call.mark(DROPPED, start + len(key) - len(plain))
-            key = plain
+        key = self._plain_key(key, cur.pos + raw.index(key), call)
         self._key = unescape_xml(key) if syntax.unescape_keys else key
         self._mark_key(cur.pos, raw, key, call)
         param = self._tools.param(self._name, self._key)
         self._value.begin(param, variables.get("string", ""), variables.get("type", ""))
         self._read_key_close(cur, found.group(), end, call)
         return AGAIN
+
+    def _plain_key(self, key: str, start: int, call: CallHandler) -> str:
+        """Return a key, which is at ``start``, without what is left of another opener before it, or of markup after
+        it."""
+        plain = self._ends.plain_name(key)
+        if plain != key:
+            call.report("broken_key", start, start + len(key) - len(plain))
+            call.mark(MARKUP, start)
+            call.mark(DROPPED, start + len(key) - len(plain))
+        elif _SIGNS.search(key) is not None:
+            plain = self._ends.name_before_markup(key)
+            if plain == key:
+                call.report("broken_key", start, start + len(key))
+        return plain
 
     def _read_key_close(self, cur: Cursor, close: str, start: int, call: CallHandler) -> None:
         """Read the close of a key, which begins at ``start``, and go on with the value."""

@@ -1,0 +1,88 @@
+"""A damaged marker is read, or it is reported: in other letters, with swapped neighbours, with a sign too many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from untemplate import OutputParser
+
+STRING = {"type": "string"}
+TOOLS = [
+    {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": schema}}}
+    for name, schema in {"get_weather": {"city": STRING, "unit": STRING}, "ping": {}}.items()
+]
+NS = "]<]minimax[>["
+
+
+def read(name: str, raw: str, tools: Any = TOOLS) -> tuple[list[tuple[str, str, str]], list[tuple[str, str]], Any]:
+    parsed = OutputParser.named(name).parse(raw, tools=tools)
+    calls = [(call.function.name, call.function.arguments, call.status) for call in parsed.tool_calls]
+    return calls, [(d.code, d.text) for d in parsed.diagnostics], parsed.content
+
+
+@pytest.mark.parametrize(
+    "marker", ["<TOOL_CALL>", "<Tool_Call>", "<tool_clal>", "<toolc_all>", "<tool_call", "<tool_ca\n", "tool_call>"]
+)
+def test_a_damaged_opener_in_content_is_reported(marker: str) -> None:
+    raw = f"I look.\n{marker}\n<function=ping>\n</function>\n</tool_call>"
+    calls, diagnostics, content = read("qwen3_coder", raw)
+    assert calls == [("ping", "{}", "ok")]
+    assert diagnostics == [("unread_marker", marker.strip())]
+    assert content == f"I look.\n{marker.strip()}"
+
+
+@pytest.mark.parametrize(
+    ("raw", "content"),
+    [
+        ('<<tool_call>{"name": "ping", "arguments": {}}</tool_call>', "<"),
+        ('<tool_call>{"name": "ping", "arguments": {}}</tool_call>>', ">"),
+    ],
+)
+def test_a_sign_too_many_is_reported(raw: str, content: str) -> None:
+    marker = "<<tool_call>" if content == "<" else "</tool_call>>"
+    assert read("hermes", raw) == ([("ping", "{}", "ok")], [("unread_marker", marker)], content)
+
+
+def test_a_key_with_markup_is_the_parameter_before_it() -> None:
+    raw = "<tool_call>get_weather<arg_key>city<</arg_key><arg_value>Oslo</arg_value></tool_call>"
+    assert read("glm-4.7", raw) == ([("get_weather", '{"city": "Oslo"}', "recovered")], [("broken_key", "<")], None)
+    calls, diagnostics, _ = read("glm-4.7", raw, None)
+    assert calls == [("get_weather", '{"city<": "Oslo"}', "recovered")]
+    assert diagnostics == [("broken_key", "city<")]
+
+
+@pytest.mark.parametrize("damaged", ["]<]MINIMAX[>[", "]<]miniamx[>[", "]<]minimax>[["])
+def test_an_element_ends_at_a_close_with_a_damaged_beginning(damaged: str) -> None:
+    raw = f'{NS}<tool_call>\n{NS}<invoke name="get_weather">{NS}<city>Oslo{damaged}</city>{NS}<unit>c{NS}</unit>'
+    calls, diagnostics, _ = read("minimax_m3", f"{raw}{NS}</invoke>\n{NS}</tool_call>")
+    assert [code for code, _ in diagnostics] == ["misspelled_close"]
+    assert [status for _, _, status in calls] == ["recovered"]
+
+
+def test_a_name_before_an_object_is_like_a_call() -> None:
+    raw = "all\nLooking.ping\n{}"
+    assert read("functionary_v3.2", raw) == ([], [], "Looking.ping\n{}")
+    raw = "all\nLooking.\nping\n{}"
+    assert read("functionary_v3.2", raw) == ([], [("call_like_text", "ping\n{")], "Looking.\nping\n{}")
+
+
+def test_an_unknown_channel_is_reported() -> None:
+    raw = "<|channel|>commentaryfunctions.ping <|constrain|>json<|message|>{}"
+    calls, diagnostics, content = read("gpt-oss", raw)
+    assert (calls, content) == ([], "{}")
+    assert [code for code, _ in diagnostics] == ["broken_header"]
+
+
+def test_with_tools_unknown_a_key_in_a_value_is_markup() -> None:
+    raw = "<tool_call>\n<function=f>\n<parameter=a>\nOslo <parameter=b>c\n</parameter>\n</function>\n</tool_call>"
+    calls, diagnostics, _ = read("qwen3_coder", raw, None)
+    assert calls == [("f", '{"a": "Oslo <parameter=b>c"}', "recovered")]
+    assert diagnostics == [("markup_in_value", "<parameter=")]
+
+
+@pytest.mark.parametrize(("name", "unusual"), [("3", True), ("search:0", True), ("f|x>", True), ("ns.a-b_1", False)])
+def test_with_tools_unknown_a_name_that_is_none_is_reported(name: str, unusual: bool) -> None:
+    raw = f'<tool_call>{{"name": "{name}", "arguments": {{}}}}</tool_call>'
+    assert read("hermes", raw, None) == ([(name, "{}", "ok")], [("unusual_name", name)] if unusual else [], None)
