@@ -296,8 +296,30 @@ _QUOTED: Final[list[Row]] = [
         "Text after a call begins a line.",
     ),
     (
-        "hermes", "mark-after-a-call", "quoted", "Q5 Q12", f'a "b {_HERMES} "{_HERMES}', f'a "b "{_HERMES}', [_OK],
+        "hermes", "mark-after-a-call", "quoted", "Q5 Q12", f'a 5" {_HERMES} "{_HERMES}', f'a 5" "{_HERMES}', [_OK],
         "Text after a call begins a line, so no other mark is open on it.",
+    ),
+    *(
+        ("hermes", f"in-{name}", "quoted", rule, text, text, [], why)
+        for name, rule, text, why in (
+            ("a-row-without-edges", "Q2", f"a | b\n---|---\nc | {_HERMES}", "The line is a row of a table."),
+            ("a-footnote", "Q2", f"It calls.\n\n[^1]: {_HERMES}", "The line is a footnote."),
+            ("a-log", "Q2", f"2026-01-02 10:00:01 INFO {_HERMES}", "The line is one of a log."),
+            ("a-hunk", "Q3", f"@@ -1 +1,2 @@\n a\n+{_HERMES}", "A line of a diff, without a fence."),
+            ("a-here-document", "Q3", f"cat <<EOF > x\n{_HERMES}\nEOF\nDone.", "It is the input of a command."),
+            ("a-comment-of-two-lines", "Q6", f"<!-- a\n{_HERMES}\n-->", "The comment is still open."),
+            ("the-target-of-a-link", "Q6", f"See [it]({_HERMES}).", "It is the target of a link."),
+            ("inline-code-after-words", "Q7", f"Write `run {_HERMES} now` here.", "A backtick follows on the line."),
+            ("quotation-after-words", "Q7", f'It says "run {_HERMES} now".', "The quotation ends on the line."),
+        )
+    ),
+    (
+        "hermes", "inline-code-that-stays-open", "quoted", "Q7", f"I use `run {_HERMES}\nDone.", "I use `run\nDone.",
+        [_OK], "No backtick follows on the line.",
+    ),
+    (
+        "hermes", "after-a-here-document", "quoted", "Q3", f"cat <<EOF > x\na\nEOF\n{_HERMES}", "cat <<EOF > x\na\nEOF",
+        [_OK], "The word has ended it.",
     ),
     (
         "hermes", "mark-that-closes", "quoted", "Q5", f'a "b "{_HERMES}', 'a "b "', [_OK],

@@ -687,9 +687,12 @@ class CallReader:
         return AGAIN
 
     def _read_damaged(self, literals: Literals, others: Literals) -> int:
-        """Drop a damaged close, unless it is one of ``others``. Return AGAIN, NO_MATCH or MORE."""
+        """Drop a damaged close, unless it is one of ``others``, or a whole one that was only spelled. Return AGAIN,
+        NO_MATCH or MORE."""
         context = self.context
         cur = context.cur
+        if literals.at(cur.text, cur.pos, cur.final) >= 0:
+            return NO_MATCH
         end = damaged_literal(literals, cur, cur.pos)
         other = others.at(cur.text, cur.pos, cur.final)
         if end == NO_MATCH or other >= 0:

@@ -121,6 +121,15 @@ class Evidence:
         before = self.text()
         return before is not None and before.opens_code
 
+    def closing_sign(self, spaces: str) -> str:
+        """Return the sign that closes the inline code or the quotation around a marker; empty if there is none."""
+        if self._context.state.region != IN_CONTENT or self.quoted_calls == ALWAYS:
+            return ""
+        if self._content is None and self.region == IN_CONTENT and self._is_plain("\n" in spaces):
+            return ""
+        before = self.text()
+        return "" if before is None else before.closing_sign(spaces)
+
     def text(self) -> TextBefore | None:
         """Return the text of the region that is being read; None if there is none."""
         before = self._read()

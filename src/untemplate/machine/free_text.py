@@ -101,6 +101,8 @@ class FreeText:
         """Number of openers that are content, and whose closers have not come: those are content, too."""
         self._quotes_calls: bool = False
         """True after an opener of calls in a string, until an opener that nothing quotes."""
+        self.unproven: bool = False
+        """True if ids are in use, and none proves the opener of the last calls."""
         self.has_policy_text: bool = False
         """True if a policy has turned a call into text."""
         self._refused: int = 0
@@ -162,6 +164,11 @@ class FreeText:
     def quotes(self) -> bool:
         """True if the text ends in a single backtick that opens inline code."""
         return not self.context.spaces and self.before.opens_code
+
+    @property
+    def closing_sign(self) -> str:
+        """The sign that closes the inline code or the quotation around the marker at the cursor; empty without one."""
+        return "" if self.at_start or self.after_call else self.before.closing_sign("".join(self.context.spaces))
 
     def emit_quotation(self, text: str, end: int) -> None:
         """Emit a quoted call. It is a word of the inline code around it, whatever its own text is."""
@@ -699,6 +706,9 @@ class FreeText:
         context = self.context
         region = context.state.region
         before = self.before
+        if self.unproven and self.after_call:
+            self.unproven = False
+            context.ledger.report("unproven_call", end - len(text), end - len(text))
         if self.at_start or self.after_call or region != before.region:
             before.begin_line(region)
             if self.at_start:

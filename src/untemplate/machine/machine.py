@@ -89,6 +89,8 @@ from .tentative_calls import RECOVER, TentativeCalls
 
 _MOST_KEPT: Final = 256
 """Most characters that are kept without being read."""
+_ENDS_QUOTATION: Final = "\n<{["
+"""Characters at which the end of a quotation is no longer looked for."""
 _PART: Final = 4096
 """Characters that are read at once while special tokens are dropped, since each copies the text that is being read."""
 _CLOSE_TAGS: Final = re.compile(r"(?:</[^<>`\n]{1,64}>){0,3}")
@@ -653,10 +655,20 @@ class Machine(ReaderContext):
                 self.begin_tentative_calls(False)
             elif rule.alone or self._text.quotes:
                 self.begin_tentative_calls(True, rule.alone)
+            elif not self.has_id(cur.pos, end):
+                self._begin_quotation(self._text.closing_sign)
+        self._text.unproven = self.checks_ids and not self.has_id(cur.pos, end)
         opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[cur.pos : end]
         cur.pos += len(opener)
         calls = self._calls or self._call_reader()
         calls.enter(rule.entries, rule.ambiguous, rule.kind == OPEN_CALLS, opener)
+
+    def _begin_quotation(self, closing: str) -> None:
+        """Begin tentative calls if there is a sign that may close a quotation after them."""
+        if closing:
+            self.begin_tentative_calls(True)
+            assert self.tentative is not None
+            self.tentative.closing = closing
 
     def _after_calls(self, calls: CallReader) -> int:
         """Go on after the last call. Return the next mode."""
@@ -708,6 +720,8 @@ class Machine(ReaderContext):
     def _read_after_quoted_calls(self, tentative: TentativeCalls) -> int:
         """Read the character after calls that began after a backtick: before another backtick they are a quotation.
         The close of the message and close tags of another format may come between."""
+        if tentative.closing:
+            return self._read_rest_of_line(tentative)
         cur = self.cur
         if cur.pos >= len(cur.text) or (not cur.final and _CLOSE_TAGS_BEGUN.match(cur.text, cur.pos) is not None):
             return MORE
@@ -725,6 +739,20 @@ class Machine(ReaderContext):
         if quoted or not self._accept_tentative_calls(tentative):
             return NO_MATCH
         return self._leave_calls(True)
+
+    def _read_rest_of_line(self, tentative: TentativeCalls) -> int:
+        """Read the line of calls on which inline code or a quotation began: they are text if it is closed after them,
+        before any sign of markup."""
+        cur = self.cur
+        if not any("\n" in spaces for spaces in self.spaces):
+            stop = cur.pos
+            while stop < len(cur.text) and stop - cur.pos < _MOST_KEPT and cur.text[stop] not in _ENDS_QUOTATION:
+                if cur.text[stop] == tentative.closing:
+                    return NO_MATCH
+                stop += 1
+            if stop >= len(cur.text) and not cur.final:
+                return MORE
+        return self._leave_calls(True) if self._accept_tentative_calls(tentative) else NO_MATCH
 
     def _read_after_lone_calls(self, tentative: TentativeCalls) -> int:
         """Read what follows calls without a marker: a new line, the end of the turn or that of the output."""

@@ -35,21 +35,36 @@ _LIST_MARK: Final = r"(?:[-*+]|\d{1,9}[.)])[ \t]++"
 _FENCE_PREFIX: Final = re.compile(rf"[ \t]*+(?:{_LIST_MARK}|>[ \t]*+)*+")
 """Matches the white space, list marks and quote signs before a fence. No part of it can match in two ways: a line of
 spaces would take exponential time."""
-_QUOTED_LINE: Final = re.compile(rf"[ \t]*+(?:{_LIST_MARK})*+[|>]")
+_LOG_LINE: Final = r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
+_QUOTED_LINE: Final = re.compile(rf"[ \t]*+(?:{_LIST_MARK})*+(?:[|>]|\[\^[\w\-]{{1,64}}\]:|{_LOG_LINE})")
+"""Matches the beginning of a table row, a block quote, a footnote, and a line of a log."""
 _CHANGED_LINE: Final = re.compile(r"[ \t]*[-+]")
 _DIFF: Final = re.compile(r"[ \t]*(?:diff|patch)\b", re.IGNORECASE)
+_HUNK: Final = re.compile(r"@@ -\d")
+_DELIMITERS: Final = re.compile(r"[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+")
+"""Matches the line between the head of a table and its rows, whose edges may be open."""
+_HEREDOC: Final = re.compile(r"(?<![<\w])<<-?[ \t]?([\"']?)([A-Z][A-Z_\d]+)\1(?=[ \t>|]|\Z)")
+"""Matches what begins a text of some lines for a command of a shell. The word ends it, alone on a line."""
+_IN_HUNK: Final = ("+", "-", " ", "\\")
+_LINE_SIGNS: Final = re.compile(r"<!--|-->|@@ -|<<|-[ \t]*\|")
+"""Signs without which no line says anything about the lines after it."""
 _OPEN_TAGS: Final = re.compile(r"(?:<[^<>/`\n][^<>`\n]{0,63}>){0,3}")
+_OPEN_QUOTE: Final = re.compile(r"(?:\A|[\s(\[{<=:,])\"(?=[^\s\"])[^\"]*\Z")
+"""Matches a straight quotation mark that opens a quotation of words, up to the end of a text."""
 _OPEN_MARK: Final = re.compile(r"(?:\A|[\s(\[{<=:,])[\"'\u2018\u2039]\Z|[\u201c\u201e\u00ab\u300c\u300e]\Z")
 """Matches a quotation mark that opens a quotation, at the end of a text. Some are closed by themselves: those have to
 stand at the start of a line, or after white space, a bracket or a sign that comes before a value. So is an
 apostrophe."""
-_QUOTING_TAG: Final = re.compile(r"<(?:code|pre|kbd|samp|tt|q)(?:\s[^<>]*)?>\Z|<!--[ \t]*\Z|<!\[CDATA\[\Z")
-"""Matches the HTML tag of an element whose text is a quotation, a comment's opener and that of a CDATA section."""
+_QUOTING_TAG: Final = re.compile(r"<(?:code|pre|kbd|samp|tt|q)(?:\s[^<>]*)?>\Z|<!\[CDATA\[\Z|\]\(\Z")
+"""Matches the HTML tag of an element whose text is a quotation, the opener of a CDATA section and that of the target of
+a link."""
 
 
-_FENCE_SIGN: Final = re.compile("[`~]")
-_QUOTING_SIGN: Final = re.compile(r"[`~{\[<|>]")
-_OPEN_MARKS: Final = "\"'\u2018\u2039\u201c\u201e\u00ab\u300c\u300e"
+_FENCE_SIGN: Final = re.compile("[`~]|<!--|<<")
+_QUOTING_SIGN: Final = re.compile(r"[`~{\[<|>\"\u201c\u201e\u00ab]|@@|\d-\d")
+_OPEN_MARKS: Final = "'\u2018\u2039\u300c\u300e"
+_PAIRS: Final = (("\u201c", "\u201d"), ("\u201e", "\u201c"), ("\u00ab", "\u00bb"))
+"""Marks that open and close a quotation, by pairs."""
 
 
 def quotes_nothing(text: str, breaks: bool) -> bool:
@@ -84,6 +99,14 @@ class TextBefore:
         self._is_diff: bool = False
         self._code: int = 0
         """Length of the run that has opened inline code on this line; 0 outside of it."""
+        self._in_comment: bool = False
+        """True in a comment of HTML that an earlier line has opened."""
+        self._in_hunk: bool = False
+        """True in the changed lines of a diff without a fence."""
+        self._in_rows: bool = False
+        """True in the rows of a table whose edges are open."""
+        self._heredoc: str = ""
+        """The word that ends the text for a command of a shell; empty outside of it."""
         self._json: JsonPlace | None = None
         """JSON in the text; None before its first bracket."""
 
@@ -148,10 +171,34 @@ class TextBefore:
         if first >= 0:
             self._extend_line(text[:first])
             last = text.rindex("\n")
+            self._watch(text, first, last)
             self._had_line = self._had_line or bool((self._line_start + text[first:last]).strip(WS))
             self._end_line()
             text = text[last + 1 :]
         self._extend_line(text)
+
+    def _watch(self, text: str, first: int, last: int) -> None:
+        """Take note of what the lines that end here say about the lines after them. ``first`` and ``last`` are the
+        places of the first and the last newline; the first line is read."""
+        active = self._in_comment or self._in_hunk or self._in_rows or self._heredoc != ""
+        if not active and _LINE_SIGNS.search(self._line_end) is None and _LINE_SIGNS.search(text, 0, last) is None:
+            return
+        self._end_watched(self._line_start, self._line_end)
+        for line in text[first + 1 : last].split("\n") if last > first else ():
+            self._end_watched(line[:_LINE_START], line[-_LINE_END:])
+
+    def _end_watched(self, start: str, end: str) -> None:
+        """Take note of a line, of which the start and the end are given."""
+        opened = end.rfind("<!--")
+        closed = end.rfind("-->")
+        self._in_comment = opened > closed if opened >= 0 or closed >= 0 else self._in_comment
+        self._in_hunk = _HUNK.match(start) is not None or (self._in_hunk and start[:1] in _IN_HUNK)
+        self._in_rows = _DELIMITERS.fullmatch(start) is not None or (self._in_rows and "|" in start)
+        if self._heredoc:
+            self._heredoc = "" if start.strip(WS) == self._heredoc else self._heredoc
+        else:
+            begun = _HEREDOC.search(end)
+            self._heredoc = "" if begun is None else begun.group(2)
 
     def _extend_line(self, text: str) -> None:
         """Read text of one line without a run."""
@@ -247,14 +294,45 @@ class TextBefore:
                 return IN_STRING
             if _QUOTED_LINE.match(self._line_start) is not None:
                 return ON_QUOTED_LINE
-            if in_fence and self._info < 0 and _CHANGED_LINE.match(self._line_start) is not None:
+            changed = self._in_hunk or (in_fence and self._info < 0)
+            if changed and _CHANGED_LINE.match(self._line_start) is not None:
+                return ON_QUOTED_LINE
+            if self._in_rows and "|" in self._line_start:
                 return ON_QUOTED_LINE
             if not (spaces or in_call) and self._opens_quotation():
                 return IN_STRING
+        if self._in_lines_of_text(breaks):
+            return IN_STRING
         if not in_fence:
             return NO_EVIDENCE
         is_diff = self._is_diff if self._info < 0 else breaks and _DIFF.match(self._line_start, self._info) is not None
         return ON_QUOTED_LINE if is_diff else IN_FENCE
+
+    def _in_lines_of_text(self, breaks: bool) -> bool:
+        """True in a comment of HTML, and in the text for a command of a shell. ``breaks``: the line ends here."""
+        opened = self._line_end.rfind("<!--")
+        closed = self._line_end.rfind("-->")
+        if opened > closed or (closed < 0 and self._in_comment):
+            return True
+        if self._heredoc:
+            return not breaks or self._line_start.strip(WS) != self._heredoc
+        return breaks and _HEREDOC.search(self._line_end) is not None
+
+    def closing_sign(self, spaces: str) -> str:
+        """Return the sign that closes the inline code or the quotation in which a marker after the text, and after this
+        white space, may be: one that has begun on its line, with words before the marker. Empty if there is none."""
+        self._look()
+        end = self._line_end
+        if "\n" in spaces or self._fence or not end:
+            return ""
+        if self._code == 1 and not self._json_is_active():
+            return "`"
+        if self._marks % 2 == 1 and _OPEN_QUOTE.search(end) is not None and not self._json_is_active():
+            return '"'
+        return next((close for opener, close in _PAIRS if end.rfind(opener) > end.rfind(close)), "")
+
+    def _json_is_active(self) -> bool:
+        return self._json is not None and self._json.active
 
     def _opens_quotation(self) -> bool:
         """True if the text ends in what opens a quotation, and is more than that."""

@@ -3,6 +3,8 @@
 * Calls inside reasoning count only if no text follows them: only further calls, the close of reasoning and the end of
   the turn.
 * A call whose opener comes directly after the backtick of inline code is a quotation if a backtick follows it.
+* A call with words between it and a sign that opens inline code or a quotation on its line is a quotation if the sign
+  that closes it follows on that line.
 * A call without any marker, ``f(a=1)``, counts only if no text follows it on its line.
 
 Their events are recorded and not emitted. The machine decides if the calls are accepted or become text again.
@@ -33,6 +35,9 @@ class TentativeCalls:
     def __init__(self, out: EventReceiver, first: int, quoted: bool, alone: bool) -> None:
         self.quoted: bool = quoted
         """True in content, after a backtick or without a marker; False inside reasoning."""
+        self.closing: str = ""
+        """The sign that makes them text if it follows them on their line: inline code or a quotation began before them.
+        Empty if only a backtick directly after them does."""
         self.alone: bool = alone
         """True if they have no marker."""
         self.out: EventReceiver = out
