@@ -16,7 +16,7 @@ from ..errors import GrammarError
 from ..format import Content, Format, NamedBody
 from ..machine.compiler import compile_format
 from ..machine.program import OPEN_BARE_CALLS, Program
-from .calls import Calls, Spelling, spaces
+from .calls import Calls
 from .channels import build_channels
 from .options import SPACES, Options, excluded
 from .rules import (
@@ -32,6 +32,7 @@ from .rules import (
     maybe,
     seq,
 )
+from .spelling import Spelling, spaces
 
 __all__ = ["build", "first_marker"]
 

@@ -13,10 +13,11 @@ from ..errors import GrammarError
 from ..format import Channels, Format
 from ..format.markers import text_of
 from ..machine.compiler import compile_format
-from .calls import ANY_OBJECT, Calls, Spelling
+from .calls import ANY_OBJECT, Calls
 from .choose import Tool
 from .options import SPACES, Options, excluded
 from .rules import EMPTY, Json, Node, Ref, Rules, Scan, choice, maybe, seq, star
+from .spelling import Spelling
 
 __all__ = ["build_channels"]
 

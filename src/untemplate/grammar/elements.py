@@ -21,7 +21,7 @@ from .reading import SchemaDocument, closed, closed_note
 from .rules import EMPTY, Json, Lit, Node, Ref, Repeat, Rules, Scan, choice, maybe, seq
 from .schema import frozen
 from .values import INTEGER, MAX_REPEAT, NUMBER
-from .variants import constants, variants, with_definitions
+from .variants import BRACKETS, constants, variants, with_definitions
 
 __all__ = ["Elements"]
 
@@ -143,8 +143,7 @@ class Elements:
             return seq(choice(*(self._constant(value, place) for value in values)), close)
         kind = part.get("type")
         if kind == "string":
-            begins_not = {"object": "{", "array": "["}
-            heads = "".join(begins_not.get(str(other), "") for other in kinds)
+            heads = "".join(BRACKETS.get(str(other), "") for other in kinds)
             return self._text(place, close, heads and heads + self.arguments.open.text[0])
         if kind == "array" and not part.get("prefixItems"):
             return seq(self._items(part, place), close)

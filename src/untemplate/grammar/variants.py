@@ -13,8 +13,10 @@ from .reading import SchemaDocument, types_of
 from .rules import JsonSchema
 from .schema import frozen
 
-__all__ = ["constants", "variants", "with_definitions"]
+__all__ = ["BRACKETS", "constants", "variants", "with_definitions"]
 
+BRACKETS: Final = {"object": "{", "array": "["}
+"""Type → the character that its values begin with."""
 _MAX_DEPTH: Final = 32
 _IGNORED: Final = frozenset(("description", "title", "default", "$defs"))
 
