@@ -42,7 +42,10 @@ CHOSEN: dict[tuple[str, str], tuple[str, ...]] = {
     ("gpt-oss", "mixed"): ("ids",),
     ("gemma4", "mixed"): ("ids", "whole"),
     ("pythonic", "one call"): ("text", "whole"),
-    **{("hermes", shape): ("text",) for shape in ("spaces behind", "inline code", "fence", "list", "lines", "numbers")},
+    **{
+        ("hermes", shape): ("text",)
+        for shape in ("trailing spaces", "inline code", "fence", "list", "lines", "numbers")
+    },
     ("minimax_m2", "signs"): ("text", "ids"),
     ("qwen3_coder", "signs argument"): ("text", "ids"),
 }

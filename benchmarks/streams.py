@@ -166,7 +166,7 @@ WORD = r" ?[A-Za-z]{1,6}|\d{1,3}| +(?= )|\s|[^\sA-Za-z\d]"
 """A token of ordinary text: about four characters of English, as from real tokenizers."""
 
 
-SPACE_BEHIND = r"[A-Za-z]{1,6}[ \n]?|\d{1,3}[ \n]?| +(?= )|\s|[^\sA-Za-z\d][ \n]?"
+TRAILING = r"[A-Za-z]{1,6}[ \n]?|\d{1,3}[ \n]?| +(?= )|\s|[^\sA-Za-z\d][ \n]?"
 """The same with the space behind the word: so do engines cut that send text at the ends of words."""
 
 
@@ -229,7 +229,7 @@ SHAPES: dict[str, Callable[[int], dict[str, Any]]] = {
 
 WRITTEN: dict[str, Callable[[int], dict[str, Any]]] = {
     "prose": lambda size: {"content": scaled(PROSE, size)},
-    "spaces behind": lambda size: {"content": scaled(PROSE, size)},
+    "trailing spaces": lambda size: {"content": scaled(PROSE, size)},
     "inline code": lambda size: {"content": scaled(INLINE_CODE, size)},
     "fence": lambda size: {"content": f"This is it:\n\n```python\n{scaled(CODE, size)}\n```"},
     "signs": lambda size: {"content": f"This is it:\n\n```c\n{scaled(SIGNS, size)}\n```"},
@@ -272,7 +272,7 @@ def make(
         message.get("reasoning"), message.get("content"), [(call["name"], call["arguments"]) for call in calls]
     )
     special = list(parser.format.special_tokens)
-    pieces = tokens(parser.render(message), special, SPACE_BEHIND if shape in ("spaces behind", "lines") else WORD)
+    pieces = tokens(parser.render(message), special, TRAILING if shape in ("trailing spaces", "lines") else WORD)
     ids = vocabulary(pieces, special)
     for way in ways:
         yield Stream(format, reasoning, shape, way, cut(pieces, ids, way), expected, TOOLS, ids, special)
@@ -292,3 +292,8 @@ def every(
         for shape in shapes
         for stream in make(format, reasoning, shape, size=size, ways=tuple(ways))
     ]
+
+
+def written(*, size: int = 4_096, ways: Iterable[str] = ("text", "ids")) -> list[Stream]:
+    """Return the streams of text that models write, prose first in each format."""
+    return every(WRITTEN_FAMILIES, tuple(WRITTEN), size=size, ways=ways)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import compare, construction, doors, gateway_profile, instructions
+from benchmarks import compare, construction, doors, gateway_profile, instructions, written
 from benchmarks.peers import chart, measure, report
 from benchmarks.streams import (
     FAMILIES,
@@ -427,10 +427,17 @@ def test_every_way_in_takes_the_answer() -> None:
 
 
 def test_texts_that_models_write_are_expressible() -> None:
-    found = {
-        stream.shape
-        for name, reasoning in WRITTEN_FAMILIES.items()
-        for shape in WRITTEN
-        for stream in make(name, reasoning, shape, size=256, ways=["text"])
-    }
-    assert found == set(WRITTEN)
+    found = written.written(size=256, ways=["text"])
+    assert {stream.shape for stream in found} == set(WRITTEN)
+    assert {stream.format for stream in found} == set(WRITTEN_FAMILIES)
+    assert not {stream.name for stream in found} & {stream.name for stream in every(WRITTEN_FAMILIES, size=256)}
+
+
+def test_costs_of_written_text_are_multiples_of_prose() -> None:
+    rows = [("hermes", "prose", [1e-6, 2e-6]), ("hermes", "list", [2e-6, 3e-6])]
+    assert written.table(rows, ["before", "now"]) == (
+        "| format | text | before, µs | × prose | now, µs | × prose |\n"
+        "| --- | --- | ---: | ---: | ---: | ---: |\n"
+        "| hermes | prose | 1.00 | 1.00 | 2.00 | 1.00 |\n"
+        "| hermes | list | 2.00 | 2.00 | 3.00 | 1.50 |"
+    )

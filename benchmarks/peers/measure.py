@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.compare import answer, best_of
-from benchmarks.streams import FAMILIES, Stream, every, make
+from benchmarks.streams import FAMILIES, Stream, every, make, written
 from benchmarks.worker import ROOT, Worker, WorkerError
 
 PEERS = {"vllm": "vLLM", "sglang": "SGLang", "transformers": "transformers", "mlx_lm": "mlx-lm"}
@@ -141,7 +141,7 @@ def _timer(worker: Worker, candidate: int, seconds: float) -> Callable[[], float
 
 def streams(only: str = "", size: int = 1_024) -> list[Stream]:
     """Return all streams whose name contains a text, shuffled so that a drift of the machine affects all groups."""
-    found = [stream for stream in every(size=size) if only in stream.name]
+    found = [stream for stream in [*every(size=size), *written(size=size)] if only in stream.name]
     random.Random(0).shuffle(found)
     return found
 

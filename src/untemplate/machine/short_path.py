@@ -32,7 +32,7 @@ class ShortPath:
         self.kind: int = MARKUP
         """The kind of text that the next delta may continue; MARKUP if it must be read."""
         self.literals: Literals = NO_LITERALS
-        """What text that passes must not hold."""
+        """Literals that text on the path must not hold."""
         self.heads: tuple[str, ...] = ()
         """Their first characters."""
         self.trims: bool = False
@@ -94,16 +94,25 @@ class ShortPath:
             return None
         if self.size >= MOST_UNCOUNTED:
             return None
-        if self.held or (self.trims and text[-1] in WS):
-            piece = self._decided(text)
+        held = self.held
+        whole = held + text if held else text
+        for head in self.heads:
+            if head in whole:
+                piece = self._decided(whole)
+                break
         else:
-            for head in self.heads:
-                if head in text:
-                    piece = self._decided(text)
-                    break
+            if self.trims and whole[-1] in WS:
+                piece = whole.rstrip(WS)
+                if len(whole) - len(piece) > self._most_held:
+                    return None
+                self.held = whole[len(piece) :]
+                self.begun = 0
             else:
                 value = self.value
-                piece = text if value is None else value(text)
+                piece = whole if value is None else value(whole)
+                if held and piece is not None:
+                    self.held = ""
+                    self.begun = 0
         if piece is None:
             return None
         self.texts.append(text)
@@ -112,19 +121,13 @@ class ShortPath:
             self.ids.extend(ids)
         return piece
 
-    def _decided(self, text: str) -> str | None:
-        """Return what is to be emitted of the held text and this, and hold the rest; None if it must be read."""
-        whole = self.held + text
-        size = len(whole)
-        for head in self.heads:
-            if head in whole:
-                begun = self.literals.begun(whole) if size <= _MOST_SEARCHED else -1
-                break
-        else:
-            begun = 0
+    def _decided(self, whole: str) -> str | None:
+        """Return what is to be emitted of text with the first character of a literal, and hold the rest; None if it
+        must be read."""
+        begun = self.literals.begun(whole) if len(whole) <= _MOST_SEARCHED else -1
         if begun < 0:
             return None
-        piece = whole[: size - begun]
+        piece = whole[: len(whole) - begun]
         if self.trims:
             piece = piece.rstrip(WS)
         undecided = whole[len(piece) :]

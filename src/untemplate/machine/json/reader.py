@@ -25,6 +25,7 @@ from ..lexer import NO_LITERALS, Cursor, Literals
 from ..signals import DONE, MORE, NO_MATCH
 
 _COMMAS: Final = frozenset({",", ", ", ":", ": "})
+_KEEPS_STATE: Final = {ANYTHING: " ", IN_WORD: "."}
 _LONG: Final = 64
 """Characters of a string that are worth decoding at once."""
 
@@ -132,6 +133,8 @@ class JsonReader(JsonScanner):
                 return text
             if text in _COMMAS:
                 self.state = ANYTHING
+                return text
+            if text == _KEEPS_STATE[state]:
                 return text
         return self._scanned(text, state)
 
