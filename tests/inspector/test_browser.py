@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import re
 import shutil
+import string
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -148,7 +151,10 @@ def test_an_output(page: Any):
     summary = "Format hermes: content, 1 call; finish_reason tool_calls; 1 diagnostic."
     assert page.inner_text("#summary") == summary
     assert page.inner_text("#calls tr:nth-child(2)").split("\t") == ["1", "f", "ok", ""]
-    note = "stray_close at \nline 3, column 13\n: a closing marker with nothing to close was dropped </tool_call>"
+    note = (
+        "stray_close at \nline 3, column 13\n: a closing marker with nothing to close was dropped </tool_call>"
+        "Nothing is lost. Check that the prompt is the one that the model got."
+    )
     assert page.inner_text("#diagnostics li").replace("\n", "") == note.replace("\n", "")
 
 
@@ -418,16 +424,27 @@ def test_the_text_of_an_issue(page: Any):
 def test_a_link_holds_the_case(page: Any, address: str):
     view = parse(page, CASES[1])
     page.click("#link")
+    page.wait_for_selector("#copy-box[open]")
     link = page.input_value("#copy-text")
+    assert link.startswith("#z=")  # nobody else can open a loopback address
+    assert page.inner_text("#copied").endswith("Put it behind the address of an inspector.")
     page.click("#copy-close")
     page.goto("about:blank")
-    page.goto(link)
+    page.goto(address + link)
     page.wait_for_selector("#raw .row")
     assert page.evaluate("untemplate.page.output.view") == view
     assert page.input_value("#text") == HOSTILE.replace("\x07", "\x07")
 
 
-@pytest.mark.parametrize("fragment", ["case=AAAA", "case=e30x", "case=bnVsbA"])
+def test_a_link_leads_to_the_site_that_is_known(page: Any):
+    page.evaluate("() => { untemplate.page.site = 'https://example' }")
+    fill(page, CASES[1])
+    page.click("#link")
+    page.wait_for_selector("#copy-box[open]")
+    assert page.input_value("#copy-text").startswith("https://example/inspector/#z=")
+
+
+@pytest.mark.parametrize("fragment", ["case=AAAA", "case=e30x", "case=bnVsbA", "z=AAAA", "z=bnVsbA"])
 def test_a_broken_link(page: Any, address: str, fragment: str):
     page.evaluate("fragment => { location.hash = fragment }", fragment)
     page.wait_for_selector("#problem:not(:empty)")
@@ -555,12 +572,12 @@ def test_a_long_copy_is_shown_in_part_and_copied_whole(page: Any):
 
 
 def test_a_case_may_be_too_long_for_a_link(page: Any):
-    fill(page, Case(text="word " * 200_000, format="hermes"))
+    letters = random.Random(1).choices(string.ascii_letters + string.digits, k=1_200_000)  # they do not compress well
+    fill(page, Case(text="".join(letters), format="hermes"))
     page.click("#link")
     page.wait_for_selector("#problem:not(:empty)")
-    assert page.inner_text("#problem") == (
-        "The case is too long for a link: 1333403 characters, of which browsers take 1000000. Copy it as a corpus case."
-    )
+    taken = "of which browsers take 1000000\\. Copy it as a corpus case\\."
+    assert re.fullmatch(rf"The case is too long for a link: \d{{7}} characters, {taken}", page.inner_text("#problem"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
