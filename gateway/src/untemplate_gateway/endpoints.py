@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
@@ -20,7 +20,7 @@ from . import gemini_endpoints, ollama_endpoints
 from .asgi import header, is_gemini
 from .counting import count_prompt, prompt_tokens
 from .errors import ApiError, bad_request, not_found
-from .exchange import Endpoint, Exchange, Handler
+from .exchange import Endpoint, Exchange, Gateway, Handler
 from .generation import Generation
 from .manager import Manager, Model
 from .protocols import anthropic, chat, ollama
@@ -31,9 +31,6 @@ from .protocols.utilities import DetokenizeRequest, ParseRequest, TokenizeReques
 from .response_endpoints import count_input, delete_response, get_response, list_items
 from .threads import go_on, in_slow_thread
 from .vector_endpoints import embed, embedding, embeddings, rerank
-
-if TYPE_CHECKING:
-    from .app import Gateway
 
 
 def dialect_of(path: str) -> str:
