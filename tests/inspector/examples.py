@@ -16,7 +16,7 @@ from tests.vectors import DATA
 from untemplate.machine.diagnostics import DIAGNOSTICS
 
 FILE: Final = Path(__file__).parents[2] / "src/untemplate/inspector/static/examples.json"
-NOT_SHOWN: Final = ("ambiguous_marker", "end_token", "uncertified_arguments", "unknown_token")
+NOT_SHOWN: Final = ("ambiguous_marker", "end_token", "uncertified_arguments", "unknown_token", "unproven_call")
 """Diagnostics that depend on a whole tokenizer or on a certificate, which a case does not have."""
 _RICHEST: Final = ("all-parts", "content-and-call", "call", "reasoning", "content")
 _NAMED: Final = frozenset(
@@ -39,6 +39,7 @@ _OTHER: Final[dict[str, dict[str, Any]]] = {
         "text": f'<tool_call><invoke name="f">{"<a>" * 300}1{"</a>" * 300}</invoke></tool_call>',
         "format": "minimax_m3",
     },
+    "unusual_name": {"text": '<tool_call>{"name": "3"}</tool_call>', "format": "hermes"},
     "text_between_arguments": {"text": "[f(a=[1] 2, b=3)]", "format": "pythonic"},
     "foreign_marker": {"text": '<tool_call>{"name": "f", "arguments": {}}</tool_call>', "format": "llama3_json"},
 }
