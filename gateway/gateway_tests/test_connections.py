@@ -23,10 +23,10 @@ import pytest
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from untemplate_gateway.connections import HEAD_BYTES, HEADERS
+from untemplate_gateway.connections import HEAD_BYTES, HEADERS, PIPELINED
 from untemplate_gateway.engines import EngineChunk
 
-from .scripted import scripted
+from .scripted import Scripted, scripted
 from .server import LONG, Running, running, soon
 
 ASK: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}]}
@@ -272,6 +272,33 @@ class TestTls:
                 assert client.recv(1) == b""  # after the handshake, a head must come
 
 
+class TestPipelines:
+    def ask(self, gateway: Running, count: int) -> socket.socket:
+        """Return a client that has sent several requests at once."""
+        body = json.dumps(ASK).encode()
+        client = connected(gateway)
+        head = b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % (CHAT.encode(), len(body))
+        client.sendall((head + body) * count)
+        return client
+
+    def test_a_client_that_leaves_is_noticed_although_more_requests_wait(self) -> None:
+        model = scripted("Hello\1")
+        engine = model.engine
+        assert isinstance(engine, Scripted)
+        with running([model], ping_seconds=0.0) as gateway:
+            with self.ask(gateway, 3):
+                assert soon(lambda: len(engine.jobs) == 1)
+            assert soon(lambda: len(engine.closed) == 1)
+            assert soon(lambda: not gateway.server.server_state.connections)
+            assert gateway.ps()[0].requests == 0
+        assert len(engine.jobs) == 1
+
+    def test_too_many_requests_at_once_end_the_connection(self) -> None:
+        with running([scripted("Hello\1")]) as gateway, self.ask(gateway, PIPELINED + 2):
+            assert soon(lambda: gateway.app.metrics.refused.labels("429")._value.get() == 1)
+            assert soon(lambda: not gateway.server.server_state.connections)
+
+
 def test_the_private_members_of_uvicorn_that_the_limits_need() -> None:
     """They are not part of uvicorn's interface; a version without one would serve without limits."""
     protocol = inspect.getsource(HttpToolsProtocol)
@@ -286,6 +313,8 @@ def test_the_private_members_of_uvicorn_that_the_limits_need() -> None:
         *("timeout_keep_alive_handler", "_unset_keepalive_if_required"),
     ):
         assert callable(getattr(HttpToolsProtocol, name)), name
-    assert "response_complete" in inspect.getsource(RequestResponseCycle)
+    cycle = inspect.getsource(RequestResponseCycle)
+    for name in ("disconnected", "message_event", "response_complete"):
+        assert f"self.{name}" in cycle, name
     assert STATUS_LINE[431].startswith(b"HTTP/1.1 431 ")
     assert "config.http_protocol_class(" in inspect.getsource(uvicorn.Server.startup)

@@ -155,15 +155,14 @@ class TestLongTextsToParse:
         body = {"text": "<tool_call>" * 90_000}
         large = {"messages": [{"role": "user", "content": "x" * 40_000}]}
         with running([scripted("x")]) as gateway:
-            clients = [httpx.Client() for _ in range(3)]
-            with ThreadPoolExecutor(3) as pool:
-                for client in clients:
-                    with contextlib.suppress(httpx.ReadTimeout):
-                        pool.submit(client.post, gateway.url + "/parse", json=body, timeout=0.5)
+            data = json.dumps(body).encode()
+            head = f"POST /parse HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(data)}\r\n\r\n".encode()
+            with contextlib.ExitStack() as clients:
+                for _ in range(3):
+                    client = clients.enter_context(socket.create_connection(("127.0.0.1", gateway.port), timeout=LONG))
+                    client.sendall(head + data)
                 assert soon(lambda: gateway.app._running == 3 and bool(pieces))
                 assert post(gateway, CHAT, large).status_code == 200
-                for client in clients:
-                    client.close()
             assert soon(lambda: gateway.app._running == 0)
             seen = len(pieces)
             assert post(gateway, "/parse", {"text": "x" * 40_000}).status_code == 200

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httptools
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from untemplate.errors import SettingsError
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 HEAD_BYTES: Final = 64 * 1024
+PIPELINED: Final = 16
+"""Most requests that may wait for the response to an earlier one on their connection."""
 HEADERS: Final = 256
 """Most header fields of a request. They are searched linearly."""
 _LINGER: Final = 2.0
@@ -149,6 +151,8 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
     """Bytes of the current body."""
     _framing = 0
     """Bytes of framing received with the current body."""
+    _unanswered: tuple[RequestResponseCycle, ...] = ()
+    """The request that is being answered, and those that wait behind it."""
 
     # -- The connection ----------------------------------------------------------------------------------------------
 
@@ -220,6 +224,11 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self.arriving.pop(self, None)
         self._clear_timer()
         self._clear_stalled()
+        for cycle in self._unanswered:  # uvicorn tells only the last one
+            if not cycle.response_complete:
+                cycle.disconnected = True
+                cycle.message_event.set()
+        self.pipeline.clear()
         super().connection_lost(exc)
 
     def _drop(self) -> None:
@@ -319,6 +328,11 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self.waiting.pop(self, None)
         self.arriving[self] = None
         super().on_headers_complete()
+        self._unanswered = (*(one for one in self._unanswered if not one.response_complete), self.cycle)
+        if len(self.pipeline) > PIPELINED:
+            self._refuse(429, f"more than {PIPELINED} requests wait for the response to an earlier one")
+        elif self.pipeline:
+            self.flow.resume_reading()  # otherwise it would not be noticed that the client has left
 
     def on_body(self, body: bytes) -> None:
         self._body += len(body)
