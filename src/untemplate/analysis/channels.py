@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -69,14 +69,14 @@ def _with_channels(frame: TurnFrame, front: str, text: str, calls: CallSamples |
     found = _compare_headers(header, front, text) if header else None
     if found is None:
         return
-    role = re.search(r"\w+$", header)
+    before_role, role = re.findall(r"(?s)\A(.*?)(\w*)\Z", header)[0]
     call = _CallHeader() if calls is None else _read_call_header(header, found, calls)
     words = (found.content, call.channel)
     # A header with a recipient only: reasoning and content have one of their own.
     bare = found.channel == call.recipient
     channels = Channels(
-        open=Marker(header[: role.start()] if role is not None else header),
-        role=role.group() if role is not None else "",
+        open=Marker(before_role),
+        role=role,
         channel=None if bare else visible(found.channel),
         recipient=visible(call.recipient),
         body=Marker(found.body),
@@ -90,10 +90,7 @@ def _with_channels(frame: TurnFrame, front: str, text: str, calls: CallSamples |
         call_constraint=call.constraint,
     )
     frame.log.append(f"channels: the header comes again inside the turn: {channels}")
-    named_again: list[Tools | None] = []
-    if bare and calls is not None:
-        named_again += _named_again(frame, calls, found.body)
-    for tools in named_again or [None]:
+    for tools in (_named_again(frame, calls, found.body) if bare else []) or [None]:
         yield ChannelsGuess(channels, frame.header, CHANNEL, "header comes again", tools)
 
 
@@ -127,8 +124,10 @@ def _read_call_header(header: str, found: _Headers, calls: CallSamples) -> _Call
     return _CallHeader(ahead[: len(ahead) - len(namespace)], namespace, channel, constraint, close)
 
 
-def _named_again(frame: TurnFrame, calls: CallSamples, body: str) -> list[Tools]:
+def _named_again(frame: TurnFrame, calls: CallSamples | None, body: str) -> Sequence[Tools | None]:
     """Return the syntaxes of calls after a header that names the tool, if they name it again."""
+    if calls is None:
+        return []
     header = NAMES[0] + body
     one = calls.one.partition(header)[2]
     if NAMES[0] not in one:

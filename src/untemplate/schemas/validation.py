@@ -143,12 +143,18 @@ def _check(
         return [Problem("$", "not_json", f"not JSON: {error}")]
     if objects and not isinstance(value, dict):
         return [Problem("$", "not_an_object", f"expected an object, got {_described(value)}")]
-    found = [("schema" if f.slug == "extra" else f.slug, f.path, f.message) for f in failures(value, schema)]
-    if not found and validator is not None:
-        if takes_too_long(value, schema):
-            return [Problem("$", "schema", _TOO_LARGE)]
-        found = [(slug, path, message) for path, slug, message in islice(violations(validator, value), _MAX_PROBLEMS)]
+    found = _findings(value, schema, validator)
     return [Problem(_written(path), slug, message) for slug, path, message in found[:_MAX_PROBLEMS]]
+
+
+def _findings(value: Any, schema: Any, validator: Any) -> list[tuple[str, Path, str]]:
+    """Return slug, place and message of each problem that the built-in check finds, or else strict validation."""
+    found = [("schema" if f.slug == "extra" else f.slug, f.path, f.message) for f in failures(value, schema)]
+    if found or validator is None:
+        return found
+    if takes_too_long(value, schema):
+        return [("schema", (), _TOO_LARGE)]
+    return [(slug, path, message) for path, slug, message in islice(violations(validator, value), _MAX_PROBLEMS)]
 
 
 def _fits_at_first_sight(arguments: str, tool: Tool) -> bool:
