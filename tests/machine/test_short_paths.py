@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import random
+from itertools import pairwise
 from typing import Literal
 
 import pytest
@@ -255,6 +257,67 @@ def test_what_passes_means_the_same_as_what_is_read(
         last = [delta.model_dump(exclude_none=True) for delta in stream.finish()]
         found.append((deltas, last, stream.result()))
     assert found[0] == found[1]
+
+
+PIECES = [
+    *(
+        "word",
+        " and more",
+        "end. ",
+        "ünï ",
+        " ",
+        "  ",
+        "\n",
+        "\n\n",
+        "\t",
+        "\r\n",
+        "`x`",
+        "```python\n",
+        "```\n",
+        "- item\n",
+    ),
+    *(
+        "if a < b and c[0] > d:\n",
+        "<",
+        "</",
+        "<|",
+        "<t",
+        "[",
+        "{",
+        "}",
+        '"',
+        "\\",
+        "&lt;",
+        '{"a": [1, 2.5, -3e4]}',
+        "null",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "format", ["hermes", "qwen3_coder", "glm45", "minimax_m3", "kimi_k2", "gpt-oss", "gemma4", "mistral", "pythonic"]
+)
+@pytest.mark.skipif(COMPILED, reason="compiled classes cannot be patched")
+def test_any_text_means_the_same_where_it_passes(format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(format)
+    parser = OutputParser.named(format)
+    call = {"name": "f", "arguments": '{"a": "x <b> `c` [d]\\n\\n", "n": [1, 2.5]}'}
+    message = {"role": "assistant", "tool_calls": [{"id": "call_00001", "type": "function", "function": call}]}
+    pieces = [*PIECES, *parser.format.special_tokens, parser.render(message)]
+    for _ in range(25):
+        text = "".join(chance.choices(pieces, k=40))
+        cuts = sorted(chance.choices(range(len(text)), k=len(text) // 3))
+        texts = [text[start:end] for start, end in pairwise([0, *cuts, len(text)])]
+        found = []
+        for passes in (True, False):
+            with monkeypatch.context() as patch:
+                if not passes:
+                    patch.setattr(ShortPath, "passes", lambda *_: None)
+                stream = parser.stream(collect=True, spans=True, seed=1)
+                deltas = [[delta.model_dump(exclude_none=True) for delta in stream.feed(text)] for text in texts]
+                stream.finish()
+                found.append((deltas, stream.result()))
+        assert found[0] == found[1]
 
 
 def test_a_stream_may_be_asked_where_it_is_while_text_passes() -> None:
