@@ -85,7 +85,7 @@ VLLM_VERSIONS := 0.25.0 0.26.0 0.27.1 0.28.0 0.29.0 0.30.0 0.31.0 0.32.0 0.33.0
 test-vllm: $(STAMP) ## untemplate in the real vLLM, and vLLM's own tests (opt-in, an hour; its own .venv-vllm; OPTIONS=--family=qwen3)
 	@test -x .venv-vllm/bin/python || $(BIN)/python -m venv .venv-vllm
 	@.venv-vllm/bin/pip install -qq --no-deps --requirement tests/vllm_serve/requirements.txt
-	@.venv-vllm/bin/pip install -qq --no-deps --no-build-isolation --editable .
+	@.venv-vllm/bin/pip install -qq --no-deps --no-build-isolation --editable . --editable ./gateway
 	@mkdir -p build/vllm && for version in $(VLLM_VERSIONS); do test -d build/vllm/$$version || { \
 	    VLLM_VERSION_OVERRIDE=$$version VLLM_TARGET_DEVICE=empty .venv-vllm/bin/pip download -qq --no-deps \
 	        --no-binary vllm --no-build-isolation --dest build/vllm vllm==$$version && \
