@@ -52,6 +52,7 @@ AGENTS: Final = {
     "claude": ("@anthropic-ai/claude-code", "Messages"),
     "opencode": ("opencode-ai", "Chat Completions"),
     "qwen": ("@qwen-code/qwen-code", "Chat Completions"),
+    "gemini": ("@google/gemini-cli", "Gemini"),
 }
 ASKED: Final = "Run the command `cat secret.txt` and tell me its output."
 
@@ -130,6 +131,12 @@ def agent(name: str, url: str, model: str, tools: Tools, home: Path) -> tuple[li
             **environment,
             "OPENCODE_CONFIG_CONTENT": json.dumps(config),
         }
+    if name == "gemini":
+        own = {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": "none", "GEMINI_MODEL": model}
+        own |= {"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_TELEMETRY_ENABLED": "false"}
+        (home / ".gemini").mkdir()
+        (home / ".gemini/settings.json").write_text('{"security": {"auth": {"selectedType": "gemini-api-key"}}}')
+        return [program, "--yolo", "-m", model, "-p", ASKED], {**environment, **own}
     own = {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "none", "OPENAI_MODEL": model}
     return [program, "--yolo", "--auth-type", "openai", "-p", ASKED], {**environment, **own}
 
