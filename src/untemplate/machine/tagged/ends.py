@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final, final
 
 from ...tools import ToolSet
@@ -27,21 +26,21 @@ from ..arguments.lookahead import (
     MAX_LOOKAHEAD,
     MAX_STRAY,
     QUOTE_SIGNS,
-    QUOTED,
     STRAY_TEXT,
     after_spaces,
     begins_line,
-    is_nearly,
     misspelled_tag,
     whole_opener,
 )
 from ..arguments.quotation import RANKS, VALUE, Quotation
-from ..lexer import SPACES, WS, Cursor, Literals
+from ..lexer import SPACES, Cursor, Literals
 from ..signals import DONE, MORE, NO_MATCH
+from .keys import Keys
 from .program import TaggedSyntax
 
 _MAX_DOUBLED: Final = 4
-_TAG_NAME: Final = re.compile(r"[\w.\-]{1,64}")
+"""Most closes of one value in a row that are read as one. With more of them the value goes on: no output seen has so
+many."""
 
 _MARKUP: Final = frozenset((tags.VALUE_OPEN, tags.TYPE_OPEN, tags.VALUE_CLOSE, *tags.OPENERS, *tags.CLOSES))
 """Kinds of literals that are markup of the call wherever they are."""
@@ -58,7 +57,8 @@ class ValueEnds:
 
     def __init__(self, syntax: TaggedSyntax, tools: ToolSet) -> None:
         self._syntax: TaggedSyntax = syntax
-        self._tools: ToolSet = tools
+        self.keys: Keys = Keys(syntax, tools)
+        """The parameters of the call."""
         self._marked: bool = False
         self._closes: int = -1
         """The kind of the close that ends the calls."""
@@ -69,14 +69,6 @@ class ValueEnds:
         self._regular: re.Pattern[str] | None = None
         self.stops: Literals = syntax.value_stops
         """The literals in the current value at which it may end, or at which a quotation begins."""
-        self._declared: dict[str, object] = {}
-        """The parameters that the tool lists."""
-        self._listed: dict[str, object] | None = None
-        """The same; None if the tools are not known, so that any key may be a parameter."""
-        self._longest_key: int = 0
-        self._key_opener: str = _first(syntax.tags, tags.KEY_OPEN)
-        self._key_close: str = _first(syntax.key_ends, tags.KEY_CLOSE)
-        self._seen: set[str] = set()
         self._quotation: Quotation = Quotation(syntax.frame)
         """Openers that the value shows as text."""
         self.markup: bool = False
@@ -103,21 +95,13 @@ class ValueEnds:
             self._outermost = RANKS[outermost]
             self._call = min(self._outermost, 2)
             self._regular = self._syntax.fast.ends.get(outermost)
-        tool = self._tools.get(name)
-        self._declared = {} if tool is None else tool.properties()
-        self._listed = self._declared if self._tools.known else None
-        self._longest_key = max(map(len, self._declared), default=0)
-        self._seen = set()
+        self.keys.begin_call(name)
 
     def begin(self, key: str) -> None:
         """Begin the value of a parameter."""
-        self._seen.add(key)
         self._quotation.begin()
         self._other_opens = 0
-        syntax = self._syntax
-        self.stops = syntax.value_stops
-        if syntax.close_head and (self._listed is None or key in self._listed):
-            self.stops = _stops_of(self.stops, syntax.close_head, key)
+        self.stops = self.keys.begin(key, self._syntax)
 
     def enter(self, syntax: TaggedSyntax) -> None:
         """Go on with another syntax of values."""
@@ -276,10 +260,10 @@ class ValueEnds:
         end = self._syntax.value_successors.at(cur.text, pos, cur.final)
         if end < 0 or self._syntax.value_successors.tags[cur.text[pos:end]] != tags.KEY_OPEN:
             return MORE if end == MORE else NO_MATCH
-        key = self._whole_key(cur, end)
+        key = self.keys.whole_key(self._syntax, cur, end)
         if key is None:
             return MORE
-        return DONE if key in self._declared and key not in self._seen else NO_MATCH
+        return DONE if self.keys.is_missing(key) else NO_MATCH
 
     def _may_follow(self, cur: Cursor, end: int, correct: bool, call: CallHandler) -> int:
         """Return ENDS if the text at ``end`` may follow a close tag. After a tag that is not ``correct``, the output
@@ -311,7 +295,7 @@ class ValueEnds:
             return ENDS
         if not correct:
             return NO_MATCH
-        damaged = self.damaged_key(cur, pos)
+        damaged = self.keys.damaged_key(self._syntax, cur, pos)
         if damaged != NO_MATCH:
             self._undecided = 0
             return ENDS if damaged >= 0 else MORE
@@ -396,96 +380,23 @@ class ValueEnds:
             return ENDS if ends == DONE else ends
         if tag != tags.KEY_OPEN:
             return NO_MATCH
-        key = self._whole_key(cur, found.end())
+        key = self.keys.whole_key(self._syntax, cur, found.end())
         if key is None:
             return MORE
-        return ENDS if self._may_begin(key, LINE_START) else NO_MATCH
+        return ENDS if self.keys.may_begin(key, LINE_START) else NO_MATCH
 
     def _at_key(self, cur: Cursor, place: int, call: CallHandler) -> int:
-        key = self._whole_key(cur, self.end)
+        key = self.keys.whole_key(self._syntax, cur, self.end)
         if key is None:
             return MORE
-        named = key in self._declared or any(cur.text.startswith(name, self.end) for name in self._declared)
-        self.markup = named or (self._listed is None and key != "")
-        if key and not self._quotation.shows_call() and self._may_begin(key, place):
+        self.markup = self.keys.is_markup(key, cur.text, self.end)
+        if key and not self._quotation.shows_call() and self.keys.may_begin(key, place):
             return ENDS_BEFORE
         if key:
             self._quotation.show_key()
         else:
             self._other_opens += 1
         return NO_MATCH
-
-    def _may_begin(self, key: str, place: int) -> bool:
-        """True if this key may begin another argument of the call."""
-        if key in self._seen:
-            return False
-        return key in self._declared and place != QUOTED if self._declared else place == LINE_START
-
-    def damaged_key(self, cur: Cursor, pos: int) -> int:
-        """Return where the name of a declared parameter that has not come begins, after an opener that is damaged and
-        begins at ``pos``; NO_MATCH or MORE."""
-        text = cur.text
-        opener = self._key_opener
-        most = pos + len(opener) + self._longest_key + 1
-        found = self._syntax.key_ends.first(text, pos, most, cur.final)
-        if not self._declared:
-            return NO_MATCH
-        word = text[pos : self._syntax.key_ends.undecided_from(text, pos) if found is None else found.start()]
-        if len(word) > most - pos or "\n" in word:
-            return NO_MATCH
-        if found is None:
-            return NO_MATCH if cur.final else MORE
-        for key in self._declared:
-            if word.endswith(key) and key not in self._seen and is_nearly(word[: len(word) - len(key)], opener):
-                return found.start() - len(key)
-        return NO_MATCH
-
-    def plain_name(self, raw: str) -> str:
-        """Return a key without what is left of another opener before it, if a declared parameter remains."""
-        for key in self._declared if raw not in self._declared else ():
-            if raw.endswith(key) and key not in self._seen and is_nearly(raw[: len(raw) - len(key)], self._key_opener):
-                return key
-        return raw
-
-    def name_before_markup(self, raw: str) -> str:
-        """Return the declared parameter that a key begins with before markup, or the key as it is."""
-        return next(
-            (key for key in self._declared if raw not in self._declared and raw.startswith((key + "<", key + ">"))), raw
-        )
-
-    def whole_name(self, raw: str) -> str:
-        """Return a key whose close is damaged, without what is left of that."""
-        close = self._key_close
-        for key in self._declared:
-            if raw.startswith(key) and key not in self._seen and is_nearly(raw[len(key) :], close):
-                return key
-        places = range(max(len(raw) - len(close) - 1, 1), len(raw) - 2)
-        return next((raw[:at].rstrip(WS) for at in places if is_nearly(raw[at:], close)), raw)
-
-    def _whole_key(self, cur: Cursor, start: int) -> str | None:
-        """Return the key at ``start`` if it is complete, with the value's opener; empty if it is not a key, and None
-        if more text is needed."""
-        syntax = self._syntax
-        text = cur.text
-        found = syntax.key_ends.first(text, start, start + MAX_LOOKAHEAD, cur.final)
-        end = (
-            found.start()
-            if found is not None
-            else len(text)
-            if cur.final
-            else syntax.key_ends.undecided_from(text, start)
-        )
-        raw = text[start:end]
-        if "\n" in raw or "<" in raw or end - start > MAX_LOOKAHEAD:
-            return ""
-        if found is None:
-            return "" if cur.final else None
-        if syntax.has_value_open and syntax.key_ends.tags[found.group()] != tags.VALUE_OPEN:
-            pos = after_spaces(text, found.end())
-            opened = NO_MATCH if pos < 0 else MORE if pos >= len(text) else syntax.value_opens.at(text, pos, cur.final)
-            if opened < 0:
-                return "" if opened == NO_MATCH or cur.final else None
-        return syntax.key.split(raw.strip(WS)).get("key", raw).strip(WS)
 
     def _at_other(self, cur: Cursor, tag: int, call: CallHandler) -> int:
         """Decide at a tag that models write in place of the value's close, or that opens such a one."""
@@ -603,17 +514,3 @@ def _ends_line(text: str, pos: int) -> bool:
     """True if only white space comes between ``pos`` and the end of its line."""
     spaces = SPACES.match(text, pos, pos + MAX_LOOKAHEAD)
     return spaces is not None and "\n" in spaces.group()
-
-
-def _first(literals: Literals, kind: int) -> str:
-    """Return the first literal of this kind, without white space around it; empty if there is none."""
-    return next((text.strip(WS) for text, tag in literals.tags.items() if tag == kind), "")
-
-
-@lru_cache(maxsize=256)
-def _stops_of(stops: Literals, head: str, key: str) -> Literals:
-    """Return the literals at which the value of this argument may end, with a close that is named after it."""
-    if _TAG_NAME.fullmatch(key) is None:
-        return stops
-    named = {f"{head}{key}>": tags.OTHER_CLOSE, f"<{head[2:]}{key}": tags.OTHER_OPEN}
-    return Literals({**named, **stops.tags})

@@ -35,10 +35,11 @@ from .ends import ValueEnds
 from .program import TaggedSyntax
 
 _MAX_KEY: Final = 1024
+"""Most characters of a key. No output seen has a longer one; its beginning is dropped (``broken_key``)."""
 _SIGNS: Final = re.compile("[<>]")
 """Signs of markup, which no key has."""
-
 _MAX_TYPE: Final = 64
+"""Most characters of a value's type. JSON's types have up to 7; a longer word is dropped (``broken_key``)."""
 _NEWLINES: Final = ("\n", "\r")
 _CDATA: Final = Literals({"<![CDATA[": 0})
 
@@ -262,7 +263,7 @@ class TaggedReader(ArgumentReader):
 
     def _damaged_key(self, cur: Cursor, call: CallHandler) -> int:
         """Drop the damaged opener of a declared parameter. Return AGAIN, NO_MATCH or MORE."""
-        end = self._ends.damaged_key(cur, cur.pos)
+        end = self._ends.keys.damaged_key(self._syntax, cur, cur.pos)
         if end < 0:
             return end
         call.report("broken_key", cur.pos, end)
@@ -321,7 +322,7 @@ class TaggedReader(ArgumentReader):
         variables = syntax.key.split(raw.strip(WS))
         key = variables.get("key", raw).strip(WS)
         if syntax.key_ends.tags[found.group()] != tags.KEY_CLOSE:
-            key = self._ends.whole_name(key)
+            key = self._ends.keys.whole_name(key)
             call.report("missing_close", end, end)
         key = self._plain_key(key, cur.pos + raw.index(key), call)
         self._key = unescape_xml(key) if syntax.unescape_keys else key
@@ -334,13 +335,13 @@ class TaggedReader(ArgumentReader):
     def _plain_key(self, key: str, start: int, call: CallHandler) -> str:
         """Return a key, which is at ``start``, without what is left of another opener before it, or of markup after
         it."""
-        plain = self._ends.plain_name(key)
+        plain = self._ends.keys.plain_name(key)
         if plain != key:
             call.report("broken_key", start, start + len(key) - len(plain))
             call.mark(MARKUP, start)
             call.mark(DROPPED, start + len(key) - len(plain))
         elif _SIGNS.search(key) is not None:
-            plain = self._ends.name_before_markup(key)
+            plain = self._ends.keys.name_before_markup(key)
             if plain == key:
                 call.report("broken_key", start, start + len(key))
         return plain
