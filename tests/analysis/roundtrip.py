@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from itertools import groupby, product
 from pathlib import Path
 from typing import Any, Final
@@ -299,8 +300,14 @@ class Renderer:
     def turn(self, scenario: Scenario) -> tuple[str, str] | None:
         """Return prompt and output of the least odd of the shapes that show the whole message."""
         best: tuple[int, tuple[str, str]] | None = None
+        if not scenario.reasoning and scenario.place != "middle" and self._continues():
+            if scenario.place == "results":
+                return None
+            scenario = replace(scenario, place="middle")
         for _, shapes in groupby(self.shapes(scenario), lambda s: (s.system, s.listed, s.settings, s.reasoning)):
             for shape in shapes:
+                if scenario.calls and shape.arguments != self._arguments:
+                    continue
                 found = self._turn(scenario, shape)
                 if found is not None:
                     rank = _oddness(found[1], scenario)
@@ -308,6 +315,51 @@ class Renderer:
             if best is not None:
                 return best[1]
         return None
+
+    @cached_property
+    def _arguments(self) -> str:
+        """The one way in which this template is given arguments: models are trained with one."""
+        one = Scenario("", (), calls=(LISBON,))
+        found: tuple[int, str] | None = None
+        for shape in self.shapes(one):
+            turn = self._turn(one, shape)
+            if turn is not None and (found is None or _oddness(turn[1], one) < found[0]):
+                found = _oddness(turn[1], one), shape.arguments
+        return "object" if found is None else found[1]
+
+    @cached_property
+    def _thought_front(self) -> str:
+        """The text that the template writes between the header and reasoning."""
+        found = self.turn(next(scenario for scenario in SCENARIOS if scenario.name == "reasoning"))
+        return found[1].partition(THOUGHT)[0] if found is not None else ""
+
+    def _continues(self) -> bool:
+        """True if the template leaves its last message open, to be continued: it has the text of a prompt before it,
+        which the same message has not before another question."""
+        shape = Shape()
+        said = {"role": "assistant", "content": ANSWER}
+        asked = {"role": "user", "content": USER}
+        last = _after(self.render([asked, said], shape, tools=None) or "", USER).partition(ANSWER)[0]
+        middle = self.render([asked, said, {"role": "user", "content": NEXT}], shape, tools=None) or ""
+        front = middle.partition(USER)[2].partition(ANSWER)[0]
+        prompt = _after(self.render([asked], shape, tools=None, prompt=True) or "", USER)
+        return ANSWER in middle and last.startswith(front) and last.strip() == prompt.strip() != front.strip()
+
+    def _ends_early(self, output: str, scenario: Scenario, shape: Shape) -> bool:
+        """True if the template ends the turn before all of the message is written: no model writes the rest."""
+        asked, said = {"role": "user", "content": USER}, {"role": "assistant", "content": ANSWER}
+        whole = self.render([asked, said], shape, tools=None) or ""
+        end = next(iter(_TAG.findall(whole.partition(ANSWER)[2])), "")
+        parts = _parts(scenario)
+        first = min(output.find(part) + len(part) for part in parts)
+        last = max(output.rfind(part) for part in parts)
+        return bool(end) and end in output[first:last]
+
+    def _is_ambiguous(self, scenario: Scenario, shape: Shape, whole: str) -> bool:
+        """True if the template writes other arguments, with text in place of numbers, in the same way."""
+        other = replace(scenario, calls=tuple((name, _spelled_out(values)) for name, values in scenario.calls))
+        nested = any(isinstance(value, (dict, list)) for _, values in scenario.calls for value in values.values())
+        return nested and self.render(self.conversation(other, shape), shape, tools=TOOLS) == whole
 
     def _turn(self, scenario: Scenario, shape: Shape) -> tuple[str, str] | None:
         conversation = self.conversation(scenario, shape)
@@ -330,11 +382,12 @@ class Renderer:
             output = output[: output.index(NEXT)].removesuffix(self._question_front(shape, tools))
         else:
             bare = self.render(conversation[:-1], shape, tools=tools) or ""
-            always = self._always_asks(shape) or whole[start : start + header].strip() in _after(bare, asked)
-            output = output.removesuffix(
-                _shared_end(output, _after(bare, asked)) if always else _shared_end(bare, prompt)
-            )
+            output = _without_trailer(output, _after(bare, asked), _parts(scenario)[-1])
+            if self._has_trailer(shape):
+                output = output.removesuffix(_shared_end(output, _after(bare, asked)))
         if not _shows(output, scenario) or self._is_reasoning(scenario, shape, whole):
+            return None
+        if self._ends_early(output, scenario, shape) or self._is_ambiguous(scenario, shape, whole):
             return None
         stop = output.find(EOS, max(output.find(part) for part in _parts(scenario)))
         before = whole[: start + header]
@@ -347,17 +400,20 @@ class Renderer:
         """True if the template writes this content as it writes reasoning."""
         if not scenario.content or not scenario.calls or scenario.reasoning:
             return False
+        front = whole.partition(scenario.content)[0][-len(self._thought_front) :]
+        if self._thought_front.strip() and front == self._thought_front:
+            return True
         other = replace(scenario, content="", reasoning=scenario.content)
-        thinking = replace(shape, reasoning="reasoning_content")
-        return self.render(self.conversation(other, thinking), thinking, tools=TOOLS) == whole
+        shapes = [replace(shape, reasoning=key) for key in ("reasoning_content", "thinking", "reasoning", "thought")]
+        return any(self.render(self.conversation(other, one), one, tools=TOOLS) == whole for one in shapes)
 
-    def _always_asks(self, shape: Shape) -> bool:
-        """True if the header of the next turn comes without a generation prompt too: two questions in a row have
-        another text between them than the one after the last question."""
-        first, second = {"role": "user", "content": USER}, {"role": "user", "content": NEXT}
-        one = _after(self.render([first], shape, tools=None) or "", USER)
-        two = self.render([first, second], shape, tools=None) or ""
-        return USER in two and NEXT in two and not two[two.index(USER) + len(USER) :].startswith(one.rstrip())
+    def _has_trailer(self, shape: Shape) -> bool:
+        """True if the template writes more after its last message than comes before another question: the header of the
+        next turn, or the end of the text."""
+        asked, said = {"role": "user", "content": USER}, {"role": "assistant", "content": ANSWER}
+        last = self.render([asked, said], shape, tools=None) or ""
+        middle = self.render([asked, said, {"role": "user", "content": NEXT}], shape, tools=None) or ""
+        return not middle.partition(ANSWER)[2].startswith(last.partition(ANSWER)[2].rstrip())
 
     def _question_front(self, shape: Shape, tools: Any) -> str:
         """Return the text between a turn and the question after it, which the first question has as well."""
@@ -378,6 +434,8 @@ class Renderer:
             said = self.render([*conversation[:-1], Scenario("", (), other).write(shape)], shape, tools=tools)
             if said is not None:
                 start = min(start, _shared_start(whole, _after(said, conversation[-2]["content"]))[0])
+        if rest[:1].isalnum() and whole[start : start + 1].isalnum() and re.search(r"<[^<>]*>\Z", whole[:start]):
+            return whole.rindex("<", 0, start)  # the header of another role
         cut = max(whole.rfind(c, 0, start) for c in "<[")
         inside = whole[cut:start]
         return cut if cut >= 0 and len(inside) < 40 and not re.search(r"[>\]\n]", inside) else start
@@ -398,6 +456,31 @@ def _shared_start(text: str, other: str) -> tuple[int, str]:
         if i >= len(text) or j >= len(other) or text[i] != other[j]:
             return i, other[j:].strip()
         i, j = i + 1, j + 1
+
+
+def _without_trailer(output: str, bare: str, part: str) -> str:
+    """Remove text that the template writes after the last message, whatever that is, even if it names the role."""
+    after = output.rpartition(part)[2]
+    size = _shared_start(after, bare)[0]
+    return output[: len(output) - len(after)] if size >= _TRAILER else output
+
+
+_TRAILER: Final = 40
+"""Characters of a text after the last message that cannot be the end of a turn."""
+_TAG: Final = re.compile(r"<[^<>\n]+>|\[[^\[\]\n]+\]")
+
+
+def _spelled_out(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments whose objects and arrays hold text in place of numbers and booleans."""
+    return {key: _as_text(value) if isinstance(value, (dict, list)) else value for key, value in arguments.items()}
+
+
+def _as_text(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _as_text(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_text(item) for item in value]
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _shared_end(text: str, other: str) -> str:
@@ -429,6 +512,8 @@ def _shows(output: str, scenario: Scenario) -> bool:
     for part in _parts(scenario):
         if part not in output:
             return False
+    if re.search(r"\{['\"]type['\"]: ['\"]text['\"]", output):
+        return False  # content that is a list, printed as it is
     for name in {name for name, _ in scenario.calls}:
         if output.count(name) < sum(n == name for n, _ in scenario.calls):
             return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from untemplate import OutputParser
+from untemplate.format import Marker
 
 MESSAGES = "{% for m in messages %}<|start|>{{ m.role }}"
 PROMPT = "{% if add_generation_prompt %}<|start|>assistant{% endif %}"
@@ -67,3 +68,54 @@ def test_the_reasons_of_what_cannot_be_said() -> None:
     found = [str(remark) for remark in certificate.traits.remarks if remark.code == "not_measured"]
     reasons = "values are written without quotes, or in quotes that they hold themselves"
     assert any(one.endswith(reasons) and "awkward_strings" in one for one in found), found
+
+
+NO_PROMPT = (
+    "{% for m in messages %}{% if m.role == 'assistant' %}BOT: {{ m.content or '' }}"
+    "{% for c in m.tool_calls or [] %}<call>{{ c.function | tojson }}</call>{% endfor %}<end>\n"
+    "{% else %}{{ m.role | upper }}: {{ m.content }}\n{% endif %}{% endfor %}"
+)
+
+
+def test_a_header_that_the_model_writes() -> None:
+    """No prompt has the header: outputs begin with it, and it is not content."""
+    parser = OutputParser.from_template(NO_PROMPT, cache=False)
+    assert parser.certificate is not None
+    assert parser.certificate.certified
+    assert (parser.format.turn.start, parser.format.turn.in_output) == (Marker("BOT: "), True)
+    history = "USER: Hi.\nBOT: Hello.<end>\nUSER: <call> is what?\n"
+    call = '<call>{"name": "f", "arguments": {}}</call>'
+    for prompt in (None, "USER: Hi.\n", history, history + "BOT: "):
+        for output, content, names in (
+            ("BOT: It is BOT: 5.<end>", "It is BOT: 5.", []),
+            ("It is BOT: 5.<end>", "It is BOT: 5.", []),
+            ("BOT: BOT: 5", "BOT: 5", []),
+            (f"BOT: {call}", None, ["f"]),
+            (f" \nBOT: Wait.{call}<end>", "Wait.", ["f"]),
+        ):
+            parsed = parser.parse(output, prompt=prompt)
+            assert (parsed.content, [c.function.name for c in parsed.tool_calls]) == (content, names), (prompt, output)
+            stream = parser.stream(prompt=prompt, collect=True)
+            for character in output:
+                stream.feed(character)
+            stream.finish("stop")
+            streamed = stream.result()
+            assert (streamed.content, len(streamed.tool_calls)) == (content, len(names)), (prompt, output)
+    assert parser.render({"role": "assistant", "content": "Hello."}) == "Hello."
+    assert parser.expressible({"role": "assistant", "content": "BOT: Hello."}) == "marker_in_content"
+
+
+def test_a_header_that_only_some_prompts_have() -> None:
+    """After the result of a call, the prompt has no header."""
+    template = (
+        "{% for m in messages %}{% if m.role == 'tool' %}<result>{{ m.content }}</result>"
+        "{% elif m.role == 'assistant' %}  <bot>{{ m.content or '' }}"
+        "{% for c in m.tool_calls or [] %}<call>{{ c.function | tojson }}</call>{% endfor %}<end>"
+        "{% else %}<{{ m.role }}>{{ m.content }}{% endif %}{% endfor %}"
+        "{% if add_generation_prompt and messages[-1].role != 'tool' %}<bot>{% endif %}"
+    )
+    parser = OutputParser.from_template(template, cache=False)
+    assert parser.certificate is not None
+    assert parser.certificate.certified
+    assert parser.parse("  <bot>Hello.<end>", prompt="<user>Hi<result>5</result>").content == "Hello."
+    assert parser.parse("Hello.<end>", prompt="<user>Hi<bot>").content == "Hello."

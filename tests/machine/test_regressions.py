@@ -7,6 +7,7 @@ import json
 import pytest
 
 from untemplate import OutputParser, Policy
+from untemplate.format import Format, Marker, NamedBody, Tools
 from untemplate.machine.events import SemanticEvent
 from untemplate.testing import check
 
@@ -203,3 +204,13 @@ def test_arguments_of_nothing_end_at_the_close() -> None:
     raw = '<tool_call>{"name": "f", "arguments": </tool_call>'
     found = check("hermes", raw, exhaustive=True, roundtrip=False)
     assert [(one.function.arguments, one.status) for one in found.tool_calls] == [("{}", "recovered")]
+
+
+@pytest.mark.parametrize("arguments", ['{"a": [{"b": true}]}', '{"a": {"b": 1}, "c": 2}', '{"a": {"b": {"c": 3}}}'])
+def test_a_closer_of_braces_does_not_end_an_object(arguments: str) -> None:
+    """Where ``}}`` closes a call, braces that JSON has opened are JSON's, in any pieces."""
+    tools = Tools(call_open=Marker("{{"), body=NamedBody(name_close=Marker(": ")), call_close=Marker("}}"))
+    fmt = Format(name="braces", tools=(tools,))
+    parsed = check(fmt, f"{{{{f: {arguments}}}}}")
+    assert [(c.function.name, c.function.arguments) for c in parsed.tool_calls] == [("f", arguments)]
+    assert parsed.diagnostics == []

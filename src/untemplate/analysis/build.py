@@ -104,9 +104,11 @@ def _format(frame: TurnFrame, header: str, ends: Sequence[str], parts: dict[str,
             known = text.replace(EOS, "")
             if known.strip() and known.strip() not in spelled:
                 spelled.append(known.strip() if spelled else known)
+    start = _start(frame, header)
     turn = Turn(
-        start=_start(frame, header),
+        start=start,
         end=Marker(spelled[0], tuple(spelled[1:])) if spelled else None,
+        in_output=frame.in_output and start is not None,
     )
     try:
         fmt = Format(name="inferred", turn=turn, ids=ids, **parts)
@@ -120,7 +122,9 @@ def _without_ends(frame: TurnFrame, header: str, parts: dict[str, Any], ids: str
     for keep in range(len(spelled) - 1, -1, -1):
         end = Marker(spelled[0], tuple(spelled[1:keep])) if keep else None
         try:
-            fmt = Format(name="inferred", turn=Turn(start=_start(frame, header), end=end), ids=ids, **parts)
+            start = _start(frame, header)
+            turn = Turn(start=start, end=end, in_output=frame.in_output and start is not None)
+            fmt = Format(name="inferred", turn=turn, ids=ids, **parts)
         except FormatError:
             continue
         return replace(fmt, special_tokens=_special(fmt))

@@ -145,12 +145,9 @@ def _with_recipients(frame: TurnFrame, front: str, calls: CallSamples) -> Iterat
     if found is None or not between.strip():
         return
     open_in_turn, word, body = front[: found.start()], found.group(), front[found.end() :]
-    opened = open_in_turn.strip() or between.strip()
-    header = frame.header
-    if not open_in_turn.strip():
-        if not header.rstrip().endswith(opened):
-            return
-        header = header.rstrip()[: -len(opened)]
+    opened, header = _opener(frame.header, open_in_turn.strip(), between.strip())
+    if header is None:
+        return
     behind = calls.one[calls.one.index(NAMES[0]) + len(NAMES[0]) :]
     if not body or not behind.startswith(body) or not between.strip().endswith(opened):
         return
@@ -158,3 +155,13 @@ def _with_recipients(frame: TurnFrame, front: str, calls: CallSamples) -> Iterat
     channels = Channels(open=Marker(opened), body=Marker(body), content=(word,), close=visible(close))
     frame.log.append(f"channels: a header of one word: {channels}")
     yield ChannelsGuess(channels, header, RECIPIENT_BASED, "header of one word")
+
+
+def _opener(header: str, open_in_turn: str, between: str) -> tuple[str, str | None]:
+    """Return the opener of a message, and the header of the turn without it; ``None`` if it does not end in it."""
+    if open_in_turn:
+        return open_in_turn, header
+    own = header.strip()
+    if between.endswith(own):  # each message has the header of the turn
+        return own, header[: header.index(own)]
+    return between, header.rstrip()[: -len(between)] if header.rstrip().endswith(between) else None

@@ -152,6 +152,13 @@ def checks_of(frame: TurnFrame, reasoning: ReasoningSamples, calls: CallSamples 
 def _cut(frame: TurnFrame, turn: RenderedTurn, message: ProbeMessage, *, end: bool = False) -> tuple[str, str]:
     """Return prompt and output: the prompt reaches as far as the template's own, if the turn begins the same way."""
     text = turn.text if end else _without_end(frame, turn.text)
+    if frame.never_in_prompts and turn.before.endswith(frame.header):
+        return turn.before.removesuffix(frame.header), frame.header + text
+    return _cut_at_tail(turn, text, message)
+
+
+def _cut_at_tail(turn: RenderedTurn, text: str, message: ProbeMessage) -> tuple[str, str]:
+    """Divide a turn after the text that its prompt adds to the header."""
     if turn.tail.strip() and text.lstrip().startswith(turn.tail.strip()):
         written = len(diff.lead(text)) + len(turn.tail.strip())
         written += len(turn.tail) - len(turn.tail.rstrip()) if text.startswith(turn.tail) else 0

@@ -9,8 +9,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Final
 
 from ..errors import AnalysisError
@@ -53,6 +55,10 @@ class TurnFrame:
     """Other ends."""
     trailer: str = ""
     """Text that the template writes after the last message, whatever the message is."""
+    in_output: bool = False
+    """True if some prompts lack the header, so that the model writes it."""
+    never_in_prompts: bool = False
+    """True if all prompts lack it."""
     starts: tuple[str, ...] = ()
     """Other text that begins a turn, such as after tool results."""
     shows_arguments: bool = False
@@ -81,7 +87,7 @@ class TurnFrame:
         start, header = self.begins(whole), ""
         if start < 0:
             # Without content the template writes no header: the prompt of such a turn has it.
-            start, header = self._without_header(whole), self.header
+            start, header = self._without_header(whole), "" if self.never_in_prompts else self.header
             if start < 0:
                 return None
         end = len(whole)
@@ -101,9 +107,12 @@ class TurnFrame:
         the rest has no header; else -1."""
         asked = whole.rfind(ASKED)
         start = asked + len(ASKED)
-        if asked < 0 or not self.user_end.strip() or not whole.startswith(self.user_end, start):
+        if asked < 0 or not whole.startswith(self.user_end, start):
             return -1
-        return start + len(self.user_end)
+        start += len(self.user_end)
+        rest, opened = whole[start:].lstrip(), diff.tokens(self.header.strip())
+        other = not self.user_end.strip() and opened and rest.startswith(opened[0])  # the header of another role
+        return -1 if other or not rest else start
 
     def learn_end(self, call_end: str) -> None:
         """Use turns of calls to separate the common end from text that only content has."""
@@ -192,6 +201,7 @@ def find_frame(prober: Prober, prompt: str) -> TurnFrame:
     frame.header = _without_end(frame.header, frame.end, seen.always)
     frame.header = _whole_header(frame.header, [*seen.prompts.values(), *seen.fronts])
     frame.header = _without_opened(frame.header, seen.prompts)
+    _find_written_header(frame, seen)
     front = seen.fronts[0]
     frame.header = next((h for h in (frame.header, frame.header.strip()) if h in front), frame.header)
     frame.user_end = front[: max(front.find(frame.header), 0)]
@@ -239,6 +249,32 @@ def _common_header(seen: _Renderings) -> str:
     for front in () if shared.strip() else seen.fronts:
         shared = diff.loose_prefix(shared if shared.strip() else seen.prompt, front)
     return _longest_shared(shared, [*seen.switched.values()])
+
+
+_PAIR: Final = re.compile(r"[<\[(]\W{0,3}/")
+
+
+def _find_written_header(frame: TurnFrame, seen: _Renderings) -> None:
+    """Find a header that no prompt has: all answers and calls have it after the text that prompts end with."""
+    shared = diff.common_prefix(seen.fronts)
+    written = shared[len(seen.prompt) :] if seen.always and shared.startswith(seen.prompt) else ""
+    # A pair of tags is an empty block of reasoning.
+    if (
+        written.strip()
+        and not _PAIR.search(written)
+        and all(text.startswith(seen.prompt + written) for text in _called(frame.prober))
+    ):
+        frame.header = written
+        frame.in_output = frame.never_in_prompts = True
+
+
+def _called(prober: Prober) -> Iterator[str]:
+    """Yield the text after the user's message in renderings with a call."""
+    for arguments, content in product(("object", "text"), ("", CONTENT)):
+        message = ProbeMessage(content, calls=(ProbeCall(NAMES[0], {KEYS[0]: VALUES[0]}),))
+        whole = prober.render([_USER, Style(arguments=arguments).write(message)], tools=prober.call_tools) or ""
+        if NAMES[0] in whole:
+            yield whole.rpartition(ASKED)[2]
 
 
 def _with_content(prober: Prober, conversation: list[dict[str, Any]]) -> str | None:
@@ -363,9 +399,16 @@ def _switched(prober: Prober, default: str) -> dict[Settings, str]:
             if rendered is None or ASKED not in rendered:
                 continue
             text = rendered[rendered.rfind(ASKED) + len(ASKED) :]
-            if isinstance(value, bool) or (text.strip() and (text.startswith(default) or default.startswith(text))):
+            if _is_switched(value, text, default):
                 found[((name, value),)] = text
     return found
+
+
+def _is_switched(value: Any, text: str, default: str) -> bool:
+    """True if a value of a variable, with which a prompt ends in ``text``, may have switched something."""
+    if str(value) in text and str(value) not in default:
+        return False  # the variable is part of the text
+    return isinstance(value, bool) or bool(text.strip() and (text.startswith(default) or default.startswith(text)))
 
 
 def _without_opened(header: str, prompts: dict[Settings, str]) -> str:
@@ -417,6 +460,9 @@ def _behind_results(frame: TurnFrame) -> tuple[tuple[str, ...], str]:
             rest = prompt[prompt.rfind(RESULT) + len(RESULT) :]
             if frame.header and frame.header.strip() in rest:
                 return (), front
+            answered = prober.render([_USER, call, result, style.write(ProbeMessage(CONTENT))], tools=prober.call_tools)
+            between = (answered or "").rpartition(RESULT)[2].partition(CONTENT)[0].removeprefix(rest).strip()
+            frame.in_output = frame.in_output or (between != "" and between == frame.header.strip())
             for tail in sorted(frame.tails.values(), key=len, reverse=True):
                 if tail.strip() and rest.rstrip().endswith(tail.strip()):
                     rest = rest.rstrip()[: -len(tail.strip())]

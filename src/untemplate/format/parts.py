@@ -54,6 +54,9 @@ class Turn:
     end: Marker | None = None
     """End-of-turn token. Spelled as text it counts only at the end of the output; proven by a token id it counts
     everywhere. Default: ``None``, no token ends the turn. Example: ``Marker("<|im_end|>")``."""
+    in_output: bool = False
+    """True if some prompts lack the start, so that an output may begin with it. There it is a marker; the renderer does
+    not write it. Default: ``False``. Example: ``True`` for a template without a generation prompt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

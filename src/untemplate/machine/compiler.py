@@ -57,6 +57,7 @@ from .program import (
     OPEN_CALLS,
     OPEN_HEADER,
     OPEN_REASONING,
+    OPEN_TURN,
     OPEN_WRAP,
     HeaderSyntax,
     MarkerRule,
@@ -84,6 +85,7 @@ def compile_format(fmt: Format, *, tools: bool = True, special: frozenset[str] =
     program.turn_end = Literals(_tags((fmt.turn.end, tags.TURN_END)))
     ends = sorted(special)
     program.turn_starts = () if fmt.turn.start is None else fmt.turn.start.spellings
+    program.start_in_output = fmt.turn.in_output
     if fmt.channels is not None:
         _compile_channels(program, fmt, fmt.channels, tools, ends)
         return program
@@ -119,6 +121,7 @@ def compile_format(fmt: Format, *, tools: bool = True, special: frozenset[str] =
             content.setdefault(text, MarkerRule(CLOSE_CALL))
     if not tools:
         _add_call_texts(content, fmt)
+    _add_turn_starts(content, fmt)
     for text in _spellings(fmt.turn.end):
         content.setdefault(text, _rule(END_TURN, fmt.turn.end))
         thinking.setdefault(text, _rule(END_TURN, fmt.turn.end))
@@ -141,6 +144,13 @@ def compile_format(fmt: Format, *, tools: bool = True, special: frozenset[str] =
         program.opened = _spellings(reasoning.open)
         program.closed = reasoning.close.spellings
     return program
+
+
+def _add_turn_starts(content: dict[str, MarkerRule], fmt: Format) -> None:
+    """Add the starts of the turn with which an output may begin."""
+    for text in _spellings(fmt.turn.start) if fmt.turn.in_output else ():
+        rule = content.setdefault(text.strip(WS), _rule(OPEN_TURN, fmt.turn.start))
+        rule.at_start_only = True
 
 
 def _add_end_tokens(program: Program, ends: list[str], *states: dict[str, MarkerRule]) -> None:

@@ -36,6 +36,7 @@ from .program import (
     OPEN_CALLS,
     OPEN_HEADER,
     OPEN_REASONING,
+    OPEN_TURN,
     OPEN_WRAP,
     MarkerRule,
 )
@@ -93,6 +94,8 @@ class FreeText:
         """After that: True if a message is open that the header ends."""
         self._wrapped: bool = False
         """True between the markers around content."""
+        self._has_start: bool = False
+        """True after the start of the turn, if the output has written it."""
         self._with_text: tuple[int, ...] = ()
         """Regions of messages with headers that had text: messages of one region are joined."""
         self.has_closed: bool = False
@@ -392,7 +395,7 @@ class FreeText:
             return not self._wrapped and (rule.anywhere or self._nothing_before(start))
         if action == CLOSE_WRAP:
             return False
-        if rule.at_start_only and not self._nothing_before(start):
+        if rule.at_start_only and not self._may_begin(rule, start):
             return False
         if action in (CLOSE_SECTION, CLOSE_CALL) and self._quotes_calls and not self._right_after_call(start):
             # Another call of the quotation may follow.
@@ -526,6 +529,11 @@ class FreeText:
         cur = self.context.cur
         return self.at_start and not cur.text[cur.pos : start].strip(WS)
 
+    def _may_begin(self, rule: MarkerRule, start: int) -> bool:
+        """True if a marker that counts only at the start is there; the start of the turn counts once."""
+        is_second = rule.kind == OPEN_TURN and (self._has_start or self.has_closed)
+        return self._nothing_before(start) and not is_second
+
     def _take(self, rule: MarkerRule, end: int) -> int:
         """Carry out the rule of the marker from the cursor to ``end``. Return the next mode."""
         context = self.context
@@ -555,6 +563,10 @@ class FreeText:
                 context.receiver.reasoning_end()
                 self.enter(context.program.content)
             self._wrapped = action == OPEN_WRAP
+            self.fresh = True
+        elif action == OPEN_TURN:
+            self._drop(end)
+            self._has_start = True
             self.fresh = True
         elif action == CLOSE_SECTION and (context.in_section or self._right_after_call(cur.pos)):
             self._drop(end)

@@ -40,6 +40,8 @@ CALL_TEXT: Final = 12
 """A marker of calls where calls are text, if its closer or a part of it has another meaning as well."""
 END_TOKEN: Final = 13
 """A special token that counts only at the end of the output, where it is dropped."""
+OPEN_TURN: Final = 14
+"""The start of the turn, which counts once, where the output begins."""
 
 
 @final
@@ -55,7 +57,7 @@ class MarkerRule:
         self.in_section_only: bool = False
         """OPEN_CALLS: True if it counts only in an open section."""
         self.at_start_only: bool = False
-        """CLOSE_REASONING, in content: True if it counts only at the start, because it is a sentence of prose."""
+        """OPEN_TURN, and CLOSE_REASONING that is a sentence of prose: True if it counts only at the start."""
         self.in_header: bool = False
         """OPEN_HEADER: True if the literal is part of the header, which is then read from it on."""
         self.events: tuple[int, ...] = ()
@@ -205,6 +207,8 @@ class Program:
         self.repeats: bool = False
         self.call_syntaxes: list[CallSyntax] = []
         self.turn_starts: tuple[str, ...] = ()
+        self.start_in_output: bool = False
+        """True if prompts may lack the start of their turn: the last one in a prompt may be that of an earlier turn."""
         self.turn_end: Literals = Literals({})
         self.output_end: Literals = Literals({})
         """The ends of the turn, and special tokens that are dropped at the end of the output."""

@@ -160,6 +160,8 @@ def _content_marker(fmt: Format, text: str, after: str, wrap: Content | None) ->
     elif content is not None:
         for spelling in content.open.spellings:
             (anywhere if spelling in fmt.special_tokens else first).append(spelling)
+    if fmt.turn.in_output:
+        first += [start.strip(WS) for start in spellings_of(fmt.turn.start)]
     ends = spellings_of(fmt.turn.end)
     # An end of turn counts only if another one follows, and a marker may begin like one (GigaChat).
     if text.rstrip(WS).endswith(ends) and (not after or after.lstrip(WS).startswith(ends)):
