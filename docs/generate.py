@@ -132,7 +132,7 @@ def _row(entry: Entry) -> str:
         entry.kind,
         _listed(entry.aliases),
         ", ".join(entry.engines),
-        _listed(entry.models),
+        _listed(entry.models) if len(entry.models) <= MOST_MODELS else f"{len(entry.models)} patterns: {MODELS_LINK}",
         evidence_word(entry),
         _quoted(entry),
     )
@@ -172,6 +172,9 @@ UNLISTED_HEAD: Final = """\
 `OutputParser.named` and `untemplate formats` answer these names with the reason.
 
 """
+MOST_MODELS: Final = 40
+"""Patterns of models that a table shows of one entry."""
+MODELS_LINK: Final = "[names by model](models-names.md)"
 ENGINE_COLUMNS: Final[tuple[Engine, ...]] = ("vllm", "sglang", "ollama", "tensorrt-llm", "vllm.rs")
 
 

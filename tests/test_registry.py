@@ -34,7 +34,7 @@ from untemplate.formats import (
     registry,
 )
 from untemplate.formats.family import EVIDENCE_KINDS, Engine, report, template
-from untemplate.formats.unlisted import UNLISTED
+from untemplate.formats.unlisted import NO_CHAT, NO_MARKERS, NO_TEMPLATE, UNLISTED, reason_for_model
 from untemplate.output_parser import OutputParser
 from untemplate.selection import suggested
 
@@ -1171,6 +1171,15 @@ def test_names_of_other_projects_are_known(project: str):
 @pytest.mark.parametrize("model", NAMES["models"])
 def test_models_of_this_year_have_an_entry(model: str):
     assert next(suggested(model, None), None) is not None
+
+
+def test_models_of_other_projects_have_an_entry_or_a_reason():
+    """Of the models that chat, 95 % have an entry."""
+    chat = [model for models in NAMES["listed"].values() for model in models if reason_for_model(model) != NO_CHAT]
+    left = [model for model in chat if next(suggested(model, None), None) is None]
+    assert len(chat) > 700
+    assert len(left) <= 0.05 * len(chat), left
+    assert {reason_for_model(model) for model in left} == {NO_MARKERS, NO_TEMPLATE}
 
 
 def test_hunyuan_writes_fenced_arguments():

@@ -29,12 +29,12 @@ ROWS: Final[
         ('tool', 'command_r_plus', (), ('CohereLabs/c4ai-command-r-plus', 'CohereLabs/c4ai-command-r-v01'), (), True),
     ),
     'deepseek': (
-        ('reasoning', 'deepseek_r1', ('deepseek-r1',), ('deepseek-ai/DeepSeek-R1*', 'Qwen/QwQ-32B'), (), True),
+        ('reasoning', 'deepseek_r1', ('deepseek-r1',), ('deepseek-ai/DeepSeek-R1*', 'Qwen/QwQ-32B', 'zai-org/GLM-Z1-*'), (), True),
         ('reasoning', 'deepseek_v3', ('deepseek-v3', 'deepseek_v31', 'deepseek-v31', 'deepseek3', 'cogito', 'basic', 'nemotron_deci'), ('deepseek-ai/DeepSeek-V3.1*',), (), True),
         ('reasoning', 'deepseek_v32', (), ('deepseek-ai/DeepSeek-V3.2*',), (), True),
         ('reasoning', 'deepseek_v4', ('deepseek-v4',), ('deepseek-ai/DeepSeek-V4*',), (), True),
         ('reasoning', 'deepseek_v41', ('deepseek-v41',), ('deepseek-ai/DeepSeek-V4.1*',), (), True),
-        ('tool', 'deepseek_v3', ('deepseekv3', 'deepseek', 'cogito'), ('deepseek-ai/DeepSeek-V3-*', 'deepseek-ai/DeepSeek-R1*', 'deepseek-ai/DeepSeek-V3', 'deepseek-ai/DeepSeek-V2.5-1210'), (), True),
+        ('tool', 'deepseek_v3', ('deepseekv3', 'deepseek', 'cogito'), ('deepseek-ai/DeepSeek-V3-*', 'deepseek-ai/DeepSeek-R1*', 'deepseek-ai/DeepSeek-V3', 'deepseek-ai/DeepSeek-V2.5*'), (), True),
         ('tool', 'deepseek_v31', ('deepseekv31', 'deepseek_v3_1', 'deepseek3', 'deepseekv3.1', 'deepseek31', 'deepseek-v3.1'), ('deepseek-ai/DeepSeek-V3.1*',), (), True),
         ('tool', 'deepseek_v32', ('deepseekv32', 'deepseek_v3_2', 'deepseek32', 'deepseek-v3.2', 'deepseek-v32'), ('deepseek-ai/DeepSeek-V3.2*',), (), True),
         ('tool', 'deepseek_v4', ('deepseekv4', 'deepseek-v4'), ('deepseek-ai/DeepSeek-V4*',), (), True),
@@ -118,7 +118,7 @@ ROWS: Final[
         ('tool', 'inkling', (), ('thinkingmachines/Inkling*',), (), True),
     ),
     'internlm': (
-        ('tool', 'internlm', ('internlm2', 'interns1', 'intern-s1'), ('internlm/internlm2_5-*-chat', 'internlm/internlm3-*-instruct', 'internlm/Intern-S1*', 'internlm/internlm2_5-*-chat*'), (), True),
+        ('tool', 'internlm', ('internlm2', 'interns1', 'intern-s1'), ('internlm/internlm2_5-*-chat', 'internlm/internlm3-*-instruct', 'internlm/Intern-S1*', 'internlm/internlm2_5-*-chat*', 'internlm/internlm2-chat-*'), (), True),
     ),
     'iquest': (
         ('reasoning', 'iquest_q1', (), ('IQuestLab/IQuest-Q1*',), (), True),
@@ -153,7 +153,7 @@ ROWS: Final[
         ('tool', 'longcat_2601', (), ('meituan-longcat/LongCat-Flash-Thinking-2601', 'meituan-longcat/LongCat-Flash-Thinking-ZigZag', 'meituan-longcat/LongCat-Flash-Lite', 'meituan-longcat/LongCat-2*'), (), True),
     ),
     'mimo': (
-        ('reasoning', 'mimo', (), ('XiaomiMiMo/MiMo-V2*',), (), True),
+        ('reasoning', 'mimo', (), ('XiaomiMiMo/MiMo-V2*', 'XiaomiMiMo/MiMo-7B-RL*', 'XiaomiMiMo/MiMo-7B-SFT'), (), True),
         ('tool', 'mimo', (), ('XiaomiMiMo/MiMo-V2*',), (), True),
     ),
     'minicpm': (
@@ -175,8 +175,8 @@ ROWS: Final[
         ('tool', 'mistral_v3', (), ('mistralai/Mistral-Nemo-Instruct-2407', 'mistralai/Mistral-7B-Instruct-v0.3'), (), True),
     ),
     'muse': (
-        ('reasoning', 'muse', ('muse_glimmer', 'musespark1x', 'glimmer'), ('muse-glimmer',), (), True),
-        ('tool', 'muse', ('muse_glimmer', 'musespark1x', 'glimmer'), ('muse-glimmer',), (), True),
+        ('reasoning', 'muse', ('muse_glimmer', 'musespark1x', 'glimmer'), ('muse-glimmer', 'meta-models/Muse-Glimmer-*'), (), True),
+        ('tool', 'muse', ('muse_glimmer', 'musespark1x', 'glimmer'), ('muse-glimmer', 'meta-models/Muse-Glimmer-*'), (), True),
     ),
     'nemotron': (
         ('reasoning', 'nemotron_nano_v2', (), ('nvidia/NVIDIA-Nemotron-Nano-*-v2',), (), True),
@@ -197,7 +197,7 @@ ROWS: Final[
     ),
     'plain': (
         ('reasoning', 'identity', ('passthrough',), ('any',), (), True),
-        ('tool', 'passthrough', ('role_colon',), ('any',), (), True),
+        ('tool', 'passthrough', ('role_colon',), ('any', 'meta-llama/Llama-2-*-chat*', 'meta-llama/Meta-Llama-3-8B-Instruct*', 'meta-llama/Meta-Llama-3-70B-Instruct*', 'Qwen/Qwen-*-Chat*', 'Qwen/Qwen1.5-*-Chat*', 'Qwen/CodeQwen1.5-*-Chat*', 'Qwen/Qwen2-*-Instruct*', 'google/gemma-2b-it', 'google/gemma-7b-it', 'google/gemma-2-*-it', 'google/gemma-3n-*-it', 'google/medgemma-*-it', 'microsoft/phi-2', 'microsoft/Phi-3-*', 'microsoft/Phi-3.5-*', 'microsoft/phi-4', 'microsoft/Phi-4-multimodal-*', 'deepseek-ai/deepseek-coder-*-instruct', 'deepseek-ai/deepseek-llm-*-chat', 'deepseek-ai/deepseek-math-*-instruct', 'deepseek-ai/deepseek-math-*-rl', 'deepseek-ai/deepseek-moe-*-chat', 'deepseek-ai/DeepSeek-V2-*Chat', 'deepseek-ai/DeepSeek-V2', 'deepseek-ai/DeepSeek-Coder-V2-*Instruct', 'deepseek-ai/DeepSeek-Prover-V2-*', 'internlm/internlm-chat-*', 'allenai/OLMoE-*-Instruct', 'allenai/OLMoE-*-SFT', 'CohereForAI/aya-expanse-*', 'OpenGVLab/InternVL2-*', 'OpenGVLab/InternVL2_5-*', 'OpenGVLab/InternVL3-*', 'openbmb/MiniCPM-*', 'Qwen/Qwen2-VL-*-Instruct*', 'Qwen/Qwen2-Audio-*-Instruct', 'moonshotai/Moonlight-*-Instruct', 'moonshotai/Kimi-VL-*-Instruct', 'xverse/XVERSE-*-Chat', 'vivo-ai/BlueLM-*-Chat*', 'Infinigence/Megrez-3B-Instruct', 'FlagAlpha/Atom-7B-Chat', 'HuggingFaceH4/zephyr-7b-beta', 'hfl/llama-3-chinese-*-instruct', 'hfl/chinese-alpaca-2-*', 'databricks/dbrx-instruct', 'alpindale/WizardLM-2-*', 'OrionStarAI/Orion-14B-Chat', 'IDEA-CCNL/Ziya2-13B-Chat', 'zai-org/glm-edge-*b-chat', 'zai-org/chatglm2-6b*', 'zai-org/LongWriter-*', 'Qwen/QVQ-72B-Preview', 'Tele-AI/TeleChat2-*', 'Tele-AI/TeleChat-12B*', 'Tele-AI/telechat-7B', 'TeleAI/TeleChat-52B', 'deepseek-ai/deepseek-vl*', 'OpenGVLab/InternVL-Chat-V1-5*', 'OpenGVLab/Mini-InternVL-*', 'internlm/internlm-xcomposer2*', 'allenai/Molmo*', 'sensenova/SenseNova-SI-*', 'IEITYuan/Yuan2-*', 'zai-org/cogvlm*', 'zai-org/cogagent*', 'zai-org/glm-4v-9b', 'zai-org/glm-edge-v-2b', 'HuggingFaceM4/Idefics3-*', 'mistral-community/pixtral-*'), (), True),
         ('tool', 'json', (), ('any',), (), True),
     ),
     'plamo': (
@@ -208,7 +208,7 @@ ROWS: Final[
         ('tool', 'pythonic', ('gemma3',), ('meta-llama/Llama-3.2-*', 'Team-ACE/ToolACE-8B', 'fixie-ai/ultravox-v0_4-ToolACE-8B', 'google/gemma-3-*'), ('gemma3_text',), True),
     ),
     'qwen3': (
-        ('reasoning', 'qwen3', ('interns1', 'dots', 'nanbeige', 'qwen35', 'qwen36', 'qwen38', 'qwen3_8'), ('Qwen/Qwen3-*', 'Qwen/Qwen3.5-*', 'Qwen/Qwen3.6-*', 'HuggingFaceTB/SmolLM3-3B', 'Qwen/Qwen3.8-*', 'internlm/Intern-S1*', 'internlm/Intern-S2-*', 'inclusionAI/Ring-*'), ('qwen3_moe', 'qwen3_5', 'qwen3_5_moe'), True),
+        ('reasoning', 'qwen3', ('interns1', 'dots', 'nanbeige', 'qwen35', 'qwen36', 'qwen38', 'qwen3_8'), ('Qwen/Qwen3-*', 'Qwen/Qwen3.5-*', 'Qwen/Qwen3.6-*', 'HuggingFaceTB/SmolLM3-3B', 'Qwen/Qwen3.8-*', 'OpenGVLab/InternVL3_5-*', 'internlm/Intern-S1*', 'internlm/Intern-S2-*', 'inclusionAI/Ring-*'), ('qwen3_moe', 'qwen3_5', 'qwen3_5_moe'), True),
         ('reasoning', 'qwen3-thinking', ('qwen3.5', 'ornith', 'qwen3-vl-thinking', 'qwen3_5'), ('Qwen/Qwen3-*-Thinking-2507', 'Qwen/QwQ-32B'), (), True),
     ),
     'qwen3_coder': (

@@ -147,7 +147,7 @@ ENTRIES = (
         kind="reasoning",
         format=R1,
         aliases=("deepseek-r1",),
-        models=("deepseek-ai/DeepSeek-R1*", "Qwen/QwQ-32B"),
+        models=("deepseek-ai/DeepSeek-R1*", "Qwen/QwQ-32B", "zai-org/GLM-Z1-*"),
         engines=("vllm", "sglang", "dynamo", "tensorrt-llm"),
         evidence=(
             template("deepseek-ai-DeepSeek-R1-Distill-Qwen-32B.jinja"),
@@ -198,7 +198,7 @@ ENTRIES = (
             "deepseek-ai/DeepSeek-V3-*",
             "deepseek-ai/DeepSeek-R1*",
             "deepseek-ai/DeepSeek-V3",
-            "deepseek-ai/DeepSeek-V2.5-1210",
+            "deepseek-ai/DeepSeek-V2.5*",
         ),
         headers=("<｜Assistant｜>", "<｜tool▁outputs▁end｜>", "<｜tool▁output▁end｜>"),
         engines=("vllm", "sglang", "vllm.rs", "llama.cpp", "dynamo", "ollama", "tensorrt-llm"),

@@ -33,6 +33,7 @@ ENTRIES = (
             "internlm/internlm3-*-instruct",
             "internlm/Intern-S1*",
             "internlm/internlm2_5-*-chat*",
+            "internlm/internlm2-chat-*",
         ),
         engines=("vllm", "sglang"),
         evidence=(

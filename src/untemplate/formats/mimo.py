@@ -25,7 +25,7 @@ ENTRIES = (
         name="mimo",
         kind="reasoning",
         format=qwen3.QWEN3.extend(name="mimo"),
-        models=("XiaomiMiMo/MiMo-V2*",),
+        models=("XiaomiMiMo/MiMo-V2*", "XiaomiMiMo/MiMo-7B-RL*", "XiaomiMiMo/MiMo-7B-SFT"),
         engines=("vllm", "sglang"),
         evidence=(vllm("vllm/parser/mimo.py", "reasons as Qwen3 does"),),
     ),

@@ -36,6 +36,7 @@ ENTRIES = (
             "Qwen/Qwen3.6-*",
             "HuggingFaceTB/SmolLM3-3B",
             "Qwen/Qwen3.8-*",
+            "OpenGVLab/InternVL3_5-*",
             "internlm/Intern-S1*",
             "internlm/Intern-S2-*",
             "inclusionAI/Ring-*",
