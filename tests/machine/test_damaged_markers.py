@@ -86,3 +86,22 @@ def test_with_tools_unknown_a_key_in_a_value_is_markup() -> None:
 def test_with_tools_unknown_a_name_that_is_none_is_reported(name: str, unusual: bool) -> None:
     raw = f'<tool_call>{{"name": "{name}", "arguments": {{}}}}</tool_call>'
     assert read("hermes", raw, None) == ([(name, "{}", "ok")], [("unusual_name", name)] if unusual else [], None)
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "status"),
+    [
+        ("hermes", '<tool_call>{"name": "ping", "arguments": {}}</tool_call> and "}}\n</tool_call>', "recovered"),
+        ("hermes", '<tool_call>{"name": "ping", "arguments": {}}</tool_call> see `</tool_call>`', "ok"),
+        ("hermes", '<tool_call>{"name": "ping", "arguments": {}}</tool_call> see <tool_call> there', "ok"),
+        (
+            "qwen3_coder",
+            "<tool_call>\n<function=ping>\n</function>\n</tool_call>\nSo: </parameter> x\n</function>\n</tool_call>",
+            "recovered",
+        ),
+    ],
+)
+def test_a_close_that_stayed_content_lowers_the_call_before_it(name: str, raw: str, status: str) -> None:
+    calls, diagnostics, _ = read(name, raw)
+    assert calls == [("ping", "{}", status)]
+    assert ("call_like_text" in [code for code, _ in diagnostics]) == ("`" not in raw)

@@ -219,7 +219,9 @@ class FormatStream(StreamBackend):
             if foreign is not None:
                 result.diagnostics.append(self._foreign(content, *foreign))
             if self._own_markers is not None:
-                result.diagnostics += self._unread_in_content(content, self._own_markers, foreign is not None)
+                found_in_content = self._unread_in_content(content, self._own_markers, foreign is not None)
+                result.diagnostics += found_in_content
+                self._lower_before(result, found_in_content, self._own_markers.closes_of_calls)
         reasoning = result.reasoning
         if reasoning is not None and self._own_markers is not None and _may_hold_markers(reasoning):
             unread = self._own_markers.unread_in_reasoning(reasoning, self._machine.has_closed_reasoning)
@@ -303,6 +305,14 @@ class FormatStream(StreamBackend):
         if found is None or (own.is_begun(found[1]) and "".join(self._raw or ()).endswith(found[1])):
             return []
         return [self._unread("unread_marker", content, *found)]
+
+    def _lower_before(self, result: ParsedOutput, unread: list[Diagnostic], closes: frozenset[str]) -> None:
+        """Let no call be ``ok`` after which a close stayed content: text of the call may have become content."""
+        for diagnostic in unread:
+            if diagnostic.text in closes:
+                ended = [call for call in self._machine.calls if 0 < call.end <= diagnostic.start]
+                if ended and ended[-1].status == "ok":
+                    ended[-1].status = result.tool_calls[self._machine.calls.index(ended[-1])].status = "recovered"
 
     def _report_signs(self, result: ParsedOutput, own: OwnMarkers) -> None:
         """Report a marker with a sign too many that a text of the message has, unless something is reported."""

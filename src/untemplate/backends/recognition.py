@@ -96,6 +96,8 @@ _CALL_OBJECT: Final = re.compile(
 """Matches an object with the name of a tool and its arguments."""
 _NAMED_BEFORE: Final = re.compile(r"(?<![\w.\-])([\w.\-]{1,256})\s{0,64}(?:```\w{0,16}\s{0,64})?\{")
 """Matches a name directly before an object."""
+_CLOSES: Final = ("call_close", "section_close", "list_close", "arguments_close", "value_close")
+"""Fields of calls with the markers that end something."""
 _EDGES: Final = "<>[]|｜"
 """Signs that markers begin and end with."""
 _TAG: Final = re.compile(r"<[^<>\n]{1,64}>|\[/?[A-Z_]{2,64}\]")
@@ -163,6 +165,13 @@ class OwnMarkers:
         fmt = self._format
         texts = _texts(*fmt.tools, fmt.channels).difference(_texts(fmt.reasoning))
         return sorted(filter(_MARKUP.match, texts), key=len, reverse=True)
+
+    @cached_property
+    def closes_of_calls(self) -> frozenset[str]:
+        """The markers that close calls, their sections, arguments and values."""
+        bodies = [way.body for way in self._format.tools]
+        parts = [*self._format.tools, *bodies, *(getattr(body, "arguments", None) for body in bodies)]
+        return frozenset(_texts(*(getattr(part, name, None) for part in parts for name in _CLOSES)))
 
     # -- markers that were not read as such ---------------------------------------------------------------------
 
