@@ -317,9 +317,9 @@ class FormatStream(StreamBackend):
     def _report_signs(self, result: ParsedOutput, own: OwnMarkers) -> None:
         """Report a marker with a sign too many that a text of the message has, unless something is reported."""
         for text in () if result.diagnostics else (result.content, result.reasoning):
-            if text:
+            if text and own.has_edge(text):
                 raw = "".join(self._raw or ())
-                place = own.sign_too_many(text, raw)
+                place = own.sign_too_many(raw)
                 if place is not None:
                     code: DiagnosticCode = "unread_marker"
                     start, end = place

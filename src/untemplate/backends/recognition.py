@@ -100,6 +100,7 @@ _CLOSES: Final = ("call_close", "section_close", "list_close", "arguments_close"
 """Fields of calls with the markers that end something."""
 _EDGES: Final = "<>[]|｜"
 """Signs that markers begin and end with."""
+_EDGES_OR_SPACE: Final = _EDGES + " \t\r\n"
 _TAG: Final = re.compile(r"<[^<>\n]{1,64}>|\[/?[A-Z_]{2,64}\]")
 _RUN: Final = re.compile("`+")
 _MOST_QUOTED: Final = 64
@@ -213,12 +214,16 @@ class OwnMarkers:
         reasoning = self._format.reasoning
         return [] if reasoning is None else sorted(filter(_MARKUP.match, _texts(reasoning.open)))
 
-    def sign_too_many(self, text: str, raw: str) -> tuple[int, int] | None:
+    @staticmethod
+    def has_edge(text: str) -> bool:
+        """True if a text begins or ends with a sign that markers begin or end with."""
+        return (text[0] in _EDGES_OR_SPACE and text.lstrip()[:1] in _EDGES) or (
+            text[-1] in _EDGES_OR_SPACE and text.rstrip()[-1:] in _EDGES
+        )
+
+    def sign_too_many(self, raw: str) -> tuple[int, int] | None:
         """Return where a whole marker begins and ends whose first or last sign is doubled (``<<tool_call>``) in the
-        output ``raw``, so that a sign stayed in ``text``, at its begin or end."""
-        text = text.strip()
-        if text[:1] not in _EDGES and text[-1:] not in _EDGES:
-            return None
+        output ``raw``. A sign of it may be all that a text begins or ends with."""
         found = self._doubled_edges.search(raw)
         return None if found is None else found.span()
 
@@ -295,17 +300,35 @@ class _Damaged:
         self._whole = whole
         marks = [text for text in texts if len(text) >= _SHORTEST and _MARKUP.match(text)]
         self._halves = [(text[: len(text) // 2], text[len(text) // 2 :]) for text in marks]
+        self._marks = marks
+        self._known: tuple[re.Pattern[str], re.Pattern[str]] | None = None
 
     def find(self, text: str) -> tuple[int, str] | None:
         """Return the place of the first such marker outside inline code, and the marker; ``None`` without one."""
         best: tuple[int, str] | None = None
-        lower = text.lower()
-        for first, last in self._halves:
-            damaged = (*_with_first_half(text, first, last), *_with_last_half(text, first, last))
-            for start, end in (*damaged, *_as_a_whole(text, lower, first, last)):
+        for places in (self._as_a_whole(text), *(_with_half(text, first, last) for first, last in self._halves)):
+            for start, end in places:
                 if (best is None or start < best[0]) and not self._is_whole(text, start, end):
                     best = start, text[start:end]
         return best
+
+    def _as_a_whole(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where markers begin and end in which neighbours from both halves are in the wrong order, or whose
+        letters are others."""
+        if not self._marks:
+            return
+        if self._known is None:
+            swapped = (a[:-1] + b[:1] + a[-1:] + b[1:] for a, b in self._halves)
+            self._known = (
+                re.compile("|".join(map(re.escape, swapped))),
+                re.compile("|".join(re.escape(mark.lower()) for mark in self._marks)),
+            )
+        lower = text.lower()
+        for found in self._known[0].finditer(text):
+            yield found.span()
+        for found in self._known[1].finditer(lower) if lower != text and len(lower) == len(text) else ():
+            if text[found.start() : found.end()] not in self._marks:
+                yield found.span()
 
     def _is_whole(self, text: str, start: int, end: int) -> bool:
         """True if what is there is a part of a marker that is not damaged, or in inline code."""
@@ -333,16 +356,10 @@ def _with_last_half(text: str, first: str, last: str) -> Iterator[tuple[int, int
             yield place - size, place + len(last)
 
 
-def _as_a_whole(text: str, lower: str, first: str, last: str) -> Iterator[tuple[int, int]]:
-    """The same where neighbours from both halves are in the wrong order, and where the letters are others. ``lower``:
-    the text in small letters."""
-    marker = first + last
-    for place in _places(text, first[:-1] + last[:1] + first[-1:] + last[1:]):
-        yield place, place + len(marker)
-    if len(lower) == len(text):
-        for place in _places(lower, marker.lower()):
-            if text[place : place + len(marker)] != marker:
-                yield place, place + len(marker)
+def _with_half(text: str, first: str, last: str) -> Iterator[tuple[int, int]]:
+    """Yield where a marker begins and ends one half of which is whole."""
+    yield from _with_first_half(text, first, last)
+    yield from _with_last_half(text, first, last)
 
 
 def _places(text: str, half: str) -> Iterator[int]:

@@ -46,8 +46,6 @@ _DELIMITERS: Final = re.compile(r"[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+")
 _HEREDOC: Final = re.compile(r"(?<![<\w])<<-?[ \t]?([\"']?)([A-Z][A-Z_\d]+)\1(?=[ \t>|]|\Z)")
 """Matches what begins a text of some lines for a command of a shell. The word ends it, alone on a line."""
 _IN_HUNK: Final = ("+", "-", " ", "\\")
-_LINE_SIGNS: Final = re.compile(r"<!--|-->|@@ -|<<|-[ \t]*\|")
-"""Signs without which no line says anything about the lines after it."""
 _OPEN_TAGS: Final = re.compile(r"(?:<[^<>/`\n][^<>`\n]{0,63}>){0,3}")
 _OPEN_QUOTE: Final = re.compile(r"(?:\A|[\s(\[{<=:,])\"(?=[^\s\"])[^\"]*\Z")
 """Matches a straight quotation mark that opens a quotation of words, up to the end of a text."""
@@ -65,6 +63,11 @@ _QUOTING_SIGN: Final = re.compile(r"[`~{\[<|>\"\u201c\u201e\u00ab]|@@|\d-\d")
 _OPEN_MARKS: Final = "'\u2018\u2039\u300c\u300e"
 _PAIRS: Final = (("\u201c", "\u201d"), ("\u201e", "\u201c"), ("\u00ab", "\u00bb"))
 """Marks that open and close a quotation, by pairs."""
+
+
+def _may_say_more(text: str) -> bool:
+    """True if a line of a text may say something about the lines after it."""
+    return "<!--" in text or "-->" in text or "@@ -" in text or "<<" in text or "|" in text
 
 
 def quotes_nothing(text: str, breaks: bool) -> bool:
@@ -181,7 +184,7 @@ class TextBefore:
         """Take note of what the lines that end here say about the lines after them. ``first`` and ``last`` are the
         places of the first and the last newline; the first line is read."""
         active = self._in_comment or self._in_hunk or self._in_rows or self._heredoc != ""
-        if not active and _LINE_SIGNS.search(self._line_end) is None and _LINE_SIGNS.search(text, 0, last) is None:
+        if not (active or _may_say_more(self._line_end) or _may_say_more(text)):
             return
         self._end_watched(self._line_start, self._line_end)
         for line in text[first + 1 : last].split("\n") if last > first else ():
