@@ -286,7 +286,7 @@ def body(**changes: Any) -> dict[str, Any]:
          "channels, ids, special_tokens, spelled_markers"),
         (document(unknown=[]), "unknown: is not a key here; the keys are: version, name, turn, reasoning, content, "
          "tools, channels, ids, special_tokens, spelled_markers"),
-        (document(turn={"a b": 1}), 'turn["a b"]: is not a key here; the keys are: start, end'),
+        (document(turn={"a b": 1}), 'turn["a b"]: is not a key here; the keys are: start, end, in_output'),
         (document(reasoning={}), "reasoning.close: is missing"),
         (document(reasoning={"close": 3}),
          "reasoning.close: expected a marker (text, or an object with 'text'), got 3"),
