@@ -105,7 +105,7 @@ _JSON: Final[list[Row]] = [
     ),
     (
         "hermes", "nine-braces-too-many", "slipped", "P3", _HERMES.replace("}}", "}}" + "}" * 9),
-        "}}}}}}}}}</tool_call>", [_OK], "Nine characters are other text, which ends the call.",
+        "}}}}}}}}}</tool_call>", [_MENDED], "Nine characters are other text, which ends the call.",
     ),
     (
         "hermes", "null-where-nullable", "clean", "U1", _HERMES.replace('"city": "Rome"', '"wind": null'), "",
