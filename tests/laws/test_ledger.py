@@ -229,7 +229,7 @@ def test_text_after_the_type_of_a_tagged_value_is_dropped() -> None:
     assert [c.status for c in result.tool_calls] == ["recovered"]
 
 
-@pytest.mark.parametrize("ends", ["", "<|end|>", "<|end|> <|end|>"])
+@pytest.mark.parametrize("ends", ["", "<|end|>", "<|end|> <|end|>", "<|begin|>assistant<|think|><|end|>"])
 def test_a_header_without_its_opener_is_markup(ends: str) -> None:
     found = check("solar_open", f"{ends}assistant<|think|>Some text.<|end|>", roundtrip=False)
     assert found.reasoning == "Some text."

@@ -72,3 +72,9 @@ def test_without_a_turn_start_only_the_end_counts() -> None:
     assert parser.parse("a</think>b", prompt="user: x\nassistant: <think>\n").reasoning == "a"
     assert parser.parse("a", prompt="user: what is <think>?\nassistant: ").content == "a"
     assert parser.parse("a", prompt="").content == "a"
+
+
+def test_a_close_that_begins_as_an_opener_is_no_opener() -> None:
+    """In Gemma's older spelling, ``<|channel>response`` ends reasoning; the output is cut in it."""
+    found = check("gemma4", "<|channel>response", roundtrip=False)
+    assert (found.reasoning, found.content) == (None, None)

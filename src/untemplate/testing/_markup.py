@@ -112,7 +112,7 @@ def _header(fmt: Format, channels: Channels) -> str:
     text = f"(?:(?!{heads}|{bodies}|{stops}){character}){{0,512}}"
     inside = "|".join(filter(None, (parts, bodies)))
     # The opener of a header may be missing.
-    start = rf"\A(?:(?:{ends})\s*)*" if ends else r"\A"
+    start = rf"(?:\A|(?:{ends})\s*)" if ends else r"\A"
     return rf"(?:{start}{text}(?={inside}))?(?:(?:{heads}){text})*(?:{bodies}|\Z)"
 
 

@@ -43,6 +43,9 @@ def _opened_by_prompt(subject: Subject, start: str) -> None:
     opener = next((s for s in spellings_of(reasoning.open) if raw.startswith(s)), None)
     if reasoning.open is None or opener is None:
         return
+    # A close may begin as the opener does (Gemma 4): whole, or cut by the end of the output.
+    if any(raw.startswith(close) or close.startswith(raw) for close in reasoning.close.spellings):
+        return
     rest, wanted = raw[len(opener) :], subject.whole.same()["message"]
     got = subject.run([rest], prompt=f"{start}{reasoning.open.text}").folded
     if got != wanted:
