@@ -43,7 +43,7 @@ _DIFF: Final = re.compile(r"[ \t]*(?:diff|patch)\b", re.IGNORECASE)
 _HUNK: Final = re.compile(r"@@ -\d")
 _DELIMITERS: Final = re.compile(r"[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+")
 """Matches the line between the head of a table and its rows, whose edges may be open."""
-_HEREDOC: Final = re.compile(r"(?<![<\w])<<-?[ \t]?([\"']?)([A-Z][A-Z_\d]+)\1(?=[ \t>|]|\Z)")
+_HEREDOC: Final = re.compile(r"<<(?<![<\w]<<)-?[ \t]?([\"']?)([A-Z][A-Z_\d]+)\1(?=[ \t>|]|\Z)")
 """Matches what begins a text of some lines for a command of a shell. The word ends it, alone on a line."""
 _IN_HUNK: Final = ("+", "-", " ", "\\")
 _OPEN_TAGS: Final = re.compile(r"(?:<[^<>/`\n][^<>`\n]{0,63}>){0,3}")
@@ -58,8 +58,9 @@ _QUOTING_TAG: Final = re.compile(r"<(?:code|pre|kbd|samp|tt|q)(?:\s[^<>]*)?>\Z|<
 a link."""
 
 
-_FENCE_SIGN: Final = re.compile("[`~]|<!--|<<")
-_QUOTING_SIGN: Final = re.compile(r"[`~{\[<|>\"\u201c\u201e\u00ab]|@@|\d-\d")
+# These begin with one set of characters or one text: `re` searches for it several times as fast as for alternatives.
+_FENCE_SIGN: Final = re.compile("[`~<](?:(?<!<)|<|!--)")
+_QUOTING_SIGN: Final = re.compile(r"[`~{\[<|>\"\u201c\u201e\u00ab@\-](?:(?<![@\-])|(?<=@)@|(?<=\d-)\d)")
 _OPEN_MARKS: Final = "'\u2018\u2039\u300c\u300e"
 _PAIRS: Final = (("\u201c", "\u201d"), ("\u201e", "\u201c"), ("\u00ab", "\u00bb"))
 """Marks that open and close a quotation, by pairs."""
