@@ -179,3 +179,31 @@ def test_repeated_markers_take_linear_work(fmt: Format) -> None:
         if not is_linear(fmt, before, unit, way)
     ]
     assert slow == []
+
+
+QUOTED = '`w <tool_call> {"name": "get_weather", "arguments": {}} </tool_call> '
+
+
+@pytest.mark.parametrize(
+    "unit", [QUOTED, "`<TOOL_CALL>` ", "`get_weather {` ", '`{"name": "get_weather"` ', "`<tool_cal>` "]
+)
+def test_reports_of_a_line_of_inline_code_take_linear_work(unit: str) -> None:
+    parser = OutputParser.named("hermes")
+    small, large = (
+        min(function_calls(lambda size=size: parser.parse(unit * size, tools=TOOLS)) for _ in range(2))  # type: ignore[misc]
+        for size in (100, 800)
+    )
+    assert large < 16 * small
+
+
+def test_reports_of_names_copy_the_output_once() -> None:
+    parser = OutputParser.named("hermes")
+
+    def copied(size: int) -> int:
+        stream = parser.stream(collect=True)
+        for letter in '<tool_call>{"name": "3", "arguments": {}}</tool_call>\n' * size:
+            stream.feed(letter)
+        stream.finish()
+        return min(bytes_copied(stream.result) for _ in range(2))
+
+    assert copied(160) < 8 * copied(40)

@@ -237,3 +237,24 @@ def test_what_a_policy_or_the_request_made_content_is_not_reported() -> None:
     assert parser.parse(CALL, tools=TOOLS, tool_choice="none").diagnostics == []
     other = parser.parse(CALL.replace('"f"', '"g"'), tools=TOOLS, policy=Policy(unknown_tools="content"))
     assert (other.tool_calls, other.diagnostics) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("before", "calls"),
+    [
+        ("cat <<EOF > f\n", 0),
+        ("cat <<EOF > f\na\n", 0),
+        ("cat <<EOF > f\na\nEOF\n", 1),
+        ("cat <<EOF > f\na\n\n", 1),
+        ("I write it with cat <<EOF > file.\n", 1),
+        ("Run `cat <<EOF > f` now\n", 1),
+        ("<!-- an example\n", 0),
+        ("<!-- an example\na -->\n", 1),
+        ("A comment begins with <!-- in HTML.\n\n", 1),
+        ("Begin with `<!--` here.\n", 1),
+    ],
+)
+def test_lines_of_text_for_another_program(before: str, calls: int) -> None:
+    """Prose may name what opens a comment or a text for a shell, without a close: the next call is a real one."""
+    found = check("hermes", before + CALL, roundtrip=False)
+    assert len(found.tool_calls) == calls

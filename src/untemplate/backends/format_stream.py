@@ -35,6 +35,8 @@ __all__ = ["FormatStream"]
 
 _USUAL_NAME: Final = re.compile(r"[^\W\d](?:[\w\-./ ]|:(?!\d))*+")
 """Matches the name of a tool. A number, a number after a colon and signs of markup are no part of one."""
+_NEAR: Final = 1024
+"""Characters before the place of a call in which its name is looked for; no longer name is read."""
 _REPORTS_OF_TEXT: Final = frozenset({"quoted_call", "held_too_long"})
 _CALL_KINDS: Final = frozenset({NAME_TEXT, ID_TEXT, ARGUMENT_TEXT})
 _KINDS: Final[dict[int, SpanKind]] = {
@@ -239,10 +241,12 @@ class FormatStream(StreamBackend):
             yield note.code, note.start, note.end
         for at in () if machine.scanner is None else machine.scanner.ambiguous:
             yield "ambiguous_marker", at, at
-        for call in () if machine.tools.known else machine.calls:
-            if _USUAL_NAME.fullmatch(call.name) is None:
-                start = "".join(self._raw or ()).rfind(call.name, 0, call.start + 1)
-                yield "unusual_name", max(start, 0), max(start, 0) + len(call.name)
+        unusual = [] if machine.tools.known else [c for c in machine.calls if _USUAL_NAME.fullmatch(c.name) is None]
+        raw = "".join(self._raw or ()) if unusual else ""
+        for call in unusual:
+            start = raw.rfind(call.name, max(call.start - _NEAR, 0), call.start + 1)
+            start = call.start if start < 0 else start
+            yield "unusual_name", start, start + len(call.name)
 
     def _uncertified(self, result: ParsedOutput) -> Iterator[tuple[DiagnosticCode, int, int]]:
         """Yield a diagnostic for each call that needs an ability which the certificate denies."""

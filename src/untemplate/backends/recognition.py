@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, cached_property
+from itertools import islice
 from typing import Any, Final
 
 from ..format import Format, Marker, NamedBody
@@ -104,7 +105,7 @@ _EDGES_OR_SPACE: Final = _EDGES + " \t\r\n"
 _TAG: Final = re.compile(r"<[^<>\n]{1,64}>|\[/?[A-Z_]{2,64}\]")
 _RUN: Final = re.compile("`+")
 _MOST_QUOTED: Final = 64
-"""Markers in inline code that are looked at. More of them are a text about markers."""
+"""Markers and names of tools in inline code that are looked at. More of them are a text about markers."""
 
 
 def prompt_markers(fmt: Format, added: Iterable[str] = ()) -> frozenset[str]:
@@ -139,17 +140,16 @@ class OwnMarkers:
         found = self._marker_in(content)
         for pattern in _patterns_of_calls(content, tools):
             end = len(content) if found is None else found[0]
-            named = (found for found in pattern.finditer(content, 0, end) if not _in_code(content, found.start()))
-            found = next(((n.start(), n.group()) for n in named if tools is None or n.group(1) in tools), found)
+            places = pattern.finditer(content, 0, end)
+            named = islice((n for n in places if tools is None or n.group(1) in tools), _MOST_QUOTED)
+            found = next(((n.start(), n.group()) for n in named if not _in_code(content, n.start())), found)
         return found
 
     def _marker_in(self, content: str) -> tuple[int, str] | None:
         pattern = self._pattern
         if pattern is None:
             return None
-        for number, found in enumerate(pattern.finditer(content)):
-            if number >= _MOST_QUOTED:
-                break
+        for found in islice(pattern.finditer(content), _MOST_QUOTED):
             if not _in_code(content, found.start()):
                 return found.start(), found.group()
         return None
@@ -324,9 +324,11 @@ class _Damaged:
                 re.compile("|".join(re.escape(mark.lower()) for mark in self._marks)),
             )
         lower = text.lower()
-        for found in self._known[0].finditer(text):
+        for found in islice(self._known[0].finditer(text), _MOST_QUOTED):
             yield found.span()
-        for found in self._known[1].finditer(lower) if lower != text and len(lower) == len(text) else ():
+        if lower == text or len(lower) != len(text):
+            return
+        for found in islice(self._known[1].finditer(lower), _MOST_QUOTED):
             if text[found.start() : found.end()] not in self._marks:
                 yield found.span()
 

@@ -45,6 +45,7 @@ _DELIMITERS: Final = re.compile(r"[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+")
 """Matches the line between the head of a table and its rows, whose edges may be open."""
 _HEREDOC: Final = re.compile(r"<<(?<![<\w]<<)-?[ \t]?([\"']?)([A-Z][A-Z_\d]+)\1(?=[ \t>|]|\Z)")
 """Matches what begins a text of some lines for a command of a shell. The word ends it, alone on a line."""
+_ENDS_OF_PROSE: Final = (".", ":", "?", "!")
 _IN_HUNK: Final = ("+", "-", " ", "\\")
 _OPEN_TAGS: Final = re.compile(r"(?:<[^<>/`\n][^<>`\n]{0,63}>){0,3}")
 _OPEN_QUOTE: Final = re.compile(r"(?:\A|[\s(\[{<=:,])\"(?=[^\s\"])[^\"]*\Z")
@@ -69,6 +70,18 @@ _PAIRS: Final = (("\u201c", "\u201d"), ("\u201e", "\u201c"), ("\u00ab", "\u00bb"
 def _may_say_more(text: str) -> bool:
     """True if a line of a text may say something about the lines after it."""
     return "<!--" in text or "-->" in text or "@@ -" in text or "<<" in text or "|" in text
+
+
+def _comment_signs(line: str) -> tuple[int, int]:
+    """Return the places of the last opener and close of a comment of HTML; -1 without one. In inline code it is a word
+    of prose."""
+    return (-1 if "`" in line else line.rfind("<!--")), line.rfind("-->")
+
+
+def _heredoc_word(line: str) -> str:
+    """Return the word that ends the text for a shell's command on this line; empty if it has none, or is prose."""
+    begun = None if "`" in line or line.rstrip(WS).endswith(_ENDS_OF_PROSE) else _HEREDOC.search(line)
+    return "" if begun is None else begun.group(2)
 
 
 def quotes_nothing(text: str, breaks: bool) -> bool:
@@ -193,16 +206,19 @@ class TextBefore:
 
     def _end_watched(self, start: str, end: str) -> None:
         """Take note of a line, of which the start and the end are given."""
-        opened = end.rfind("<!--")
-        closed = end.rfind("-->")
+        if not start.strip(WS):
+            # Prose may only have named what opens them: in doubt, a call after a blank line is a call.
+            self._in_comment = self._in_rows = False
+            self._heredoc = ""
+            return
+        opened, closed = _comment_signs(end)
         self._in_comment = opened > closed if opened >= 0 or closed >= 0 else self._in_comment
         self._in_hunk = _HUNK.match(start) is not None or (self._in_hunk and start[:1] in _IN_HUNK)
         self._in_rows = _DELIMITERS.fullmatch(start) is not None or (self._in_rows and "|" in start)
         if self._heredoc:
             self._heredoc = "" if start.strip(WS) == self._heredoc else self._heredoc
         else:
-            begun = _HEREDOC.search(end)
-            self._heredoc = "" if begun is None else begun.group(2)
+            self._heredoc = _heredoc_word(end)
 
     def _extend_line(self, text: str) -> None:
         """Read text of one line without a run."""
@@ -305,22 +321,23 @@ class TextBefore:
                 return ON_QUOTED_LINE
             if not (spaces or in_call) and self._opens_quotation():
                 return IN_STRING
-        if self._in_lines_of_text(breaks):
+        if self._in_lines_of_text(spaces.count("\n")):
             return IN_STRING
         if not in_fence:
             return NO_EVIDENCE
         is_diff = self._is_diff if self._info < 0 else breaks and _DIFF.match(self._line_start, self._info) is not None
         return ON_QUOTED_LINE if is_diff else IN_FENCE
 
-    def _in_lines_of_text(self, breaks: bool) -> bool:
-        """True in a comment of HTML, and in the text for a command of a shell. ``breaks``: the line ends here."""
-        opened = self._line_end.rfind("<!--")
-        closed = self._line_end.rfind("-->")
+    def _in_lines_of_text(self, breaks: int) -> bool:
+        """True in a comment of HTML, and in the text for a command of a shell. ``breaks``: newlines that follow."""
+        if breaks > 1:
+            return False
+        opened, closed = _comment_signs(self._line_end)
         if opened > closed or (closed < 0 and self._in_comment):
             return True
         if self._heredoc:
             return not breaks or self._line_start.strip(WS) != self._heredoc
-        return breaks and _HEREDOC.search(self._line_end) is not None
+        return breaks == 1 and _heredoc_word(self._line_end) != ""
 
     def closing_sign(self, spaces: str) -> str:
         """Return the sign that closes the inline code or the quotation in which a marker after the text, and after this
