@@ -474,6 +474,20 @@ print(named("hermes").name, "other" in registered._owners)
     assert rest == "hermes False"
 
 
+def test_other_packages_are_asked_for_unknown_names_only(tmp_path: Path):
+    installed(tmp_path, acme=ACME)
+    program = """
+import sys
+from untemplate.formats import named
+named("hermes+qwen3"), named("qwen3+hermes"), named("granite")
+print("importlib.metadata" in sys.modules)
+named("acme+qwen3")
+print("importlib.metadata" in sys.modules)
+"""
+    done = python(tmp_path, "-c", program)
+    assert (done.stdout, done.returncode) == ("False\nTrue\n", 0), done.stderr
+
+
 # -- merging ------------------------------------------------------------------------------------------------------
 
 THINK = Format(

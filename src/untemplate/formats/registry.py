@@ -191,8 +191,8 @@ def _find(kind: Kind, name: str) -> Entry | None:
     module = _modules(kind).get(name)
     if module is not None:
         return _load(module)[kind, name]
-    bundled = any(name in _modules(other) for other in KINDS)
-    return None if bundled else registered.find(kind, name)
+    elsewhere = "+" not in name and not any(name in _modules(other) for other in KINDS)
+    return registered.find(kind, name) if elsewhere else None  # no registered name has a plus
 
 
 def _pair(name: str, reasoning: str | None, files: bool) -> Format:
