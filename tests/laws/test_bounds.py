@@ -77,6 +77,25 @@ def test_a_value_that_is_not_a_string_is_kept_within_the_bound(name: str, size: 
     assert [d.code for d in parsed.diagnostics] == ["held_too_long"]
 
 
+@pytest.mark.parametrize("fmt", FORMATS.values(), ids=list(FORMATS))
+def test_a_value_that_may_be_null_does_not_depend_on_pieces(fmt: Format) -> None:
+    """It waits for what decides its type, within the bound."""
+    arguments = {
+        "a": "null" + "x" * 50,
+        "b": " " * 15 + "text",
+        "c": " " * 9 + "x",
+        "d": "a text that is longer than it",
+    }
+    properties = {key: {"type": ["string", "null"]} for key in arguments}
+    tool = {"name": "f", "parameters": {"type": "object", "properties": properties}}
+    calls = [{"type": "function", "function": {"name": "f", "arguments": arguments}}] * 2
+    message = {"role": "assistant", "tool_calls": [{"id": f"callid00{n}", **call} for n, call in enumerate(calls)]}
+    parser = OutputParser.from_format(fmt, policy=Policy(max_held=5 * HELD))
+    if parser.expressible(message) is None:
+        tools = [{"type": "function", "function": tool}]
+        check(parser, parser.render(message), tools=tools, roundtrip=False)
+
+
 @pytest.mark.parametrize("size", [1, 4, 5, 3 * VALUE])
 @pytest.mark.parametrize("word", ["7", "x"])
 def test_a_word_in_the_place_of_the_arguments_is_not_lost(word: str, size: int) -> None:

@@ -20,6 +20,7 @@ from untemplate.stream import Stream
 from untemplate.vllm_api import (
     DelegatingParser,
     Parser,
+    ParserEngine,
     ParserManager,
     ReasoningParser,
     ReasoningParserManager,
@@ -30,7 +31,7 @@ from untemplate.vllm_api import (
 )
 from untemplate.vllm_api.backend import ParserStream
 
-from .parser_examples import Tokenizer, cuts, message, tool
+from .parser_examples import Tokenizer, cuts, hermes, message, tool
 
 END = "</think>"
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -306,6 +307,26 @@ def test_an_end_of_reasoning_of_two_tokens():
     assert parser.tool_parser.seen_ids == TOKENIZER.ids(raw.partition("<>")[2])
     wrapped = type("Wrapped", (_WrappedParser,), {"reasoning_parser_cls": TwoTokens})(TOKENIZER)
     assert wrapped.is_reasoning_end_streaming([97, 60, 62], [62])
+
+
+class Configured(ParserEngine):
+    def __init__(self, tokenizer):
+        super().__init__(tokenizer, parser_engine_config=hermes())
+
+
+@pytest.mark.parametrize(
+    "base", [ReasoningParserManager.get_reasoning_parser("qwen3"), Configured], ids=["format", "config"]
+)
+def test_an_end_of_reasoning_of_a_subclass(base):
+    """The streamed question asks the method that a subclass has written."""
+
+    class TwoTokens(base):
+        def is_reasoning_end(self, input_ids):
+            return list(input_ids)[-2:] == [60, 62]
+
+    parser = TwoTokens(TOKENIZER)
+    assert parser.is_reasoning_end_streaming([97, 60, 62], [62])
+    assert not parser.is_reasoning_end_streaming([97, 60], [60])
 
 
 def test_older_method_names():

@@ -175,6 +175,8 @@ class FormatReasoningParser(ReasoningParser):
         return not self._backend.has_reasoning or self._marks.is_end(input_ids)
 
     def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Sequence[int]) -> bool:
+        if not _untouched(self, FormatReasoningParser, "is_reasoning_end"):
+            return self.is_reasoning_end(input_ids)
         return self._marks.ends_in(input_ids, len(delta_ids))
 
     def extract_content_ids(self, input_ids: Sequence[int]) -> list[int]:

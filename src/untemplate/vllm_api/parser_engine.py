@@ -329,6 +329,8 @@ class ParserEngine(EngineDeltas):
         return not self._begins_in_reasoning() if not len(input_ids) else found is False
 
     def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Sequence[int]) -> bool:
+        if type(self).is_reasoning_end is not ParserEngine.is_reasoning_end:
+            return self.is_reasoning_end(input_ids)
         if self.reasoning_end_str is None:
             return self._reasoning_ended
         return self._marks.ends_in(input_ids, len(delta_ids))
