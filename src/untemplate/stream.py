@@ -59,7 +59,7 @@ class Stream:
         self._feed: Callable[[str, Sequence[int]], list[DeltaMessage]] = backend.feed
         self._policy = Policy() if policy is None else policy
         self._collected = Collected() if collect else None
-        self._pending: list[DeltaMessage] = backend.feed(prefill, ()) if prefill else []
+        self._pending: list[DeltaMessage] | None = (backend.feed(prefill, ()) or None) if prefill else None
         self._keeps = collect or bool(self._pending)
         """True if deltas are kept, or some wait for the next ones."""
         self._finished = False
@@ -152,7 +152,7 @@ class Stream:
         """Add what is waiting to these deltas, and keep them for the result."""
         if self._pending:
             deltas = self._pending + deltas
-            self._pending = []
+            self._pending = None
             self._keeps = self._collected is not None
         if self._collected is not None:
             self._collected.add(deltas)

@@ -82,7 +82,7 @@ class FormatStream(StreamBackend):
         self._numbers: dict[int, int] | None = None
         """Numbers of calls in those deltas → numbers in the message."""
         self._validator: Validator | None = None
-        self._found: list[Problem] = []
+        self._found: Sequence[Problem] = ()
         """Problems of the call that was validated last."""
         self._had_whole_call: bool = False
         """True if one of the calls that the machine has forgotten has ended by itself."""

@@ -80,8 +80,8 @@ class FreeText:
         """True if only white space has followed the last call."""
         self.keeps_space: bool = False
         """True if white space that touches a marker is text, unless the Format writes it there."""
-        self.unknown_tokens: deque[tuple[int, int]] = deque()
-        """Places of special tokens in the output that are dropped where they are free text."""
+        self.unknown_tokens: deque[tuple[int, int]] | None = None
+        """Places of special tokens in the output that are dropped where they are free text; None: none has come."""
         self.rule: MarkerRule = _NO_RULE
         """After READ_CALL: the rule of the marker that opens the calls."""
         self.marker_end: int = 0
@@ -327,18 +327,19 @@ class FreeText:
         context = self.context
         cur = context.cur
         here = context.base + cur.pos
-        while self.unknown_tokens and self.unknown_tokens[0][0] < here:
-            self.unknown_tokens.popleft()
-        if not self.unknown_tokens:
+        waiting = self.unknown_tokens
+        while waiting and waiting[0][0] < here:
+            waiting.popleft()
+        if not waiting:
             return self.step(False)
-        start, end = self.unknown_tokens[0]
+        start, end = waiting[0]
         size = len(cur.text)
         if start >= context.base + size:
             return self.step(False)
         if start == here:
             if end > context.base + size:
                 return MORE
-            self.unknown_tokens.popleft()
+            waiting.popleft()
             self.drop("unknown_token", end - context.base)
             return READ_TEXT
         # The text before the token is read as if it ended there.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 IdFactory = Callable[[str, int], str]
@@ -32,22 +32,14 @@ def _digest(seed: bytes, index: int, size: int) -> bytes:
     return digest
 
 
-def random_ids(seed: bytes) -> IdFactory:
-    """Return a factory of ``call_`` and 24 hex digits. The same seed gives the same ids."""
-
-    def make(name: str, index: int) -> str:
-        return "call_" + _digest(seed, index, 12).hex()
-
-    return make
+def _hex_id(seed: bytes, name: str, index: int) -> str:
+    """Return ``call_`` and 24 hex digits."""
+    return "call_" + _digest(seed, index, 12).hex()
 
 
-def alphanumeric_ids(seed: bytes) -> IdFactory:
-    """Return a factory of nine letters and digits, which Mistral's template requires."""
-
-    def make(name: str, index: int) -> str:
-        return "".join(_ALPHANUMERIC[b % len(_ALPHANUMERIC)] for b in _digest(seed, index, 9))
-
-    return make
+def _alphanumeric_id(seed: bytes, name: str, index: int) -> str:
+    """Return nine letters and digits, which Mistral's template requires."""
+    return "".join(_ALPHANUMERIC[b % len(_ALPHANUMERIC)] for b in _digest(seed, index, 9))
 
 
 def pattern_ids(pattern: str) -> IdFactory:
@@ -67,4 +59,4 @@ def make_ids(kind: str, seed: bytes | None = None) -> IdFactory:
     if kind not in ("random", "alphanumeric9"):
         return pattern_ids(kind)
     key = os.urandom(16) if seed is None else seed
-    return random_ids(key) if kind == "random" else alphanumeric_ids(key)
+    return partial(_hex_id if kind == "random" else _alphanumeric_id, key)

@@ -50,6 +50,7 @@ with JsonReader as a generator saved lines and no time.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from typing import Final, final
 
@@ -296,6 +297,8 @@ class Machine(ReaderContext):
     def _drop_tokens(self, places: list[tuple[int, int]]) -> None:
         """Drop the special tokens at these places of the next text, where they are free text."""
         waiting = self._text.unknown_tokens
+        if waiting is None:
+            waiting = self._text.unknown_tokens = deque()
         while waiting and waiting[0][0] < self.base and not self.speculation.active:
             waiting.popleft()
         waiting += places

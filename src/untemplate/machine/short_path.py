@@ -22,6 +22,7 @@ MOST_UNCOUNTED: Final = 1024
 _MOST_HELD: Final = 256
 _MOST_SEARCHED: Final = 1024
 """Characters of a text with the first character of a literal: a longer one is read, and not searched before."""
+_NO_IDS: Final[frozenset[int]] = frozenset()
 
 
 @final
@@ -46,7 +47,7 @@ class ShortPath:
         """In the arguments of a call: the next text → what to emit for it; None if it must be read."""
         self.call: int = 0
         """Number of that call."""
-        self.special: frozenset[int] = frozenset()
+        self.special: frozenset[int] = _NO_IDS
         """Ids of special tokens."""
         self.takes_ids: bool = False
         """True if deltas with ids may pass."""
