@@ -8,15 +8,9 @@ library bounds the work for one grammar (`untemplate.grammar.limits`); the proce
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
-import os
-import struct
-import subprocess
-import sys
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal
 
@@ -27,14 +21,11 @@ from untemplate.format import Format
 from untemplate.grammar import Grammar, make_grammar
 from untemplate.output_parser import OutputParser
 
-from .processes import start_python
+from .processes import Worker, serve
 
 AT_ONCE: Final = 4096
 """Bytes of tools and response format that are compiled in this process: under 5 ms, measured."""
 _CACHED: Final = 256
-_MEMORY: Final = 2 << 30
-"""Bytes of address space of a worker."""
-_LENGTH: Final = struct.Struct("!I")
 
 
 class GrammarOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,8 +63,8 @@ class GrammarCompiler:
         self._timeout = timeout
         self._free = asyncio.Semaphore(workers)
         self._threads = ThreadPoolExecutor(workers, "untemplate-grammar")
-        self._idle: list[_Worker] = []
-        self._busy: set[_Worker] = set()
+        self._idle: list[Worker] = []
+        self._busy: set[Worker] = set()
         self._cache: OrderedDict[bytes, Grammar] = OrderedDict()
         self.started = 0
         """Worker processes started so far."""
@@ -131,9 +122,9 @@ class GrammarCompiler:
             raise RuntimeError(f"the grammar worker failed: {answer.text}")
         return answer.grammar
 
-    def _start(self) -> _Worker:
+    def _start(self) -> Worker:
         self.started += 1
-        return _Worker()
+        return Worker(_PROGRAM)
 
     def close(self) -> None:
         """End all workers. Grammars that are being compiled fail."""
@@ -160,75 +151,15 @@ def _format_text(fmt: Format) -> str:
     return fmt.to_json(indent=None)
 
 
-# -- The worker process -------------------------------------------------------------------------------------------
+# -- In the worker process -----------------------------------------------------------------------------------------
 
 _PROGRAM: Final = "from untemplate_gateway.grammars import work; work()"
-
-
-@dataclass(slots=True, eq=False)
-class _Worker:
-    """A worker process, started with its first job."""
-
-    process: subprocess.Popen[bytes] | None = None
-    killed: bool = False
-    asking: bool = False
-
-    def ask(self, job: bytes) -> bytes:
-        """Send a job to the process and return the answer. Blocks.
-
-        Raises:
-            RuntimeError: the process has ended.
-        """
-        self.asking = True
-        try:
-            answer = self._asked(job)
-        except (OSError, ValueError):
-            answer = None
-        finally:
-            self.asking = False
-        if answer is None:
-            self._close_pipes()
-            raise RuntimeError("the grammar worker has ended")
-        return answer
-
-    def _asked(self, job: bytes) -> bytes | None:
-        if self.process is None:
-            self.process = start_python(_PROGRAM)
-            if self.killed:
-                self.kill()
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        _send(self.process.stdin, job)
-        return _receive(self.process.stdout)
-
-    def _close_pipes(self) -> None:
-        if self.process is not None:
-            for pipe in (self.process.stdin, self.process.stdout):
-                if pipe is not None:
-                    with contextlib.suppress(OSError):  # unsent bytes are lost
-                        pipe.close()
-
-    def kill(self) -> None:
-        """End the process. If `ask` is waiting, it fails."""
-        self.killed = True
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            if not self.asking:
-                self._close_pipes()
+_JOBS: Final = msgspec.msgpack.Decoder(_Job)
 
 
 def work() -> None:
-    """Compile grammars from stdin to stdout until stdin ends: the program of a worker process."""
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    with contextlib.suppress(AttributeError, OSError):
-        os.nice(5)  # requests go first
-    jobs = msgspec.msgpack.Decoder(_Job)
-    while (data := _receive(sys.stdin.buffer)) is not None:
-        _send(sys.stdout.buffer, msgspec.msgpack.encode(_answer(jobs.decode(data))))
+    """Compile grammars: the program of a worker process."""
+    serve(lambda data: msgspec.msgpack.encode(_answer(_JOBS.decode(data))))
 
 
 def _answer(job: _Job) -> _Answer:
@@ -251,18 +182,3 @@ def _answer(job: _Job) -> _Answer:
     except Exception as error:
         return _Answer("failed", f"{type(error).__name__}: {error}")
     return _Answer("grammar", grammar=grammar)
-
-
-def _send(file: Any, data: bytes) -> None:
-    file.write(_LENGTH.pack(len(data)) + data)
-    file.flush()
-
-
-def _receive(file: Any) -> bytes | None:
-    """Return the next message; ``None`` at the end of the file."""
-    head = file.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return None
-    size = _LENGTH.unpack(head)[0]
-    data: bytes = file.read(size)
-    return data if len(data) == size else None

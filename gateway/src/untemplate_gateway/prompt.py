@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from untemplate.errors import ContentPartError
-from untemplate.templates import TemplateError, TemplateLimitError
+from untemplate.templates import ChatTemplate, TemplateError, TemplateLimitError
 from untemplate.templates.history import TemplateNeeds, for_template, template_needs
 from untemplate.templates.message_markers import TOOL_ROLES
 
@@ -20,6 +20,8 @@ from .errors import ApiError, bad_request, unsupported
 from .generation import Generation, Thinking
 from .images import taken_out
 from .manager.model import Model
+from .rendering import render
+from .threads import work_here
 
 _UNTRUSTED: Final[dict[str, tuple[str, ...]]] = {"off": (), "tools": TOOL_ROLES, "all": ("user", *TOOL_ROLES)}
 """Values of ``neutralize_markers``, and the roles of the messages in which markers are broken."""
@@ -147,7 +149,8 @@ def _render(model: Model, request: Generation, needs: TemplateNeeds) -> tuple[st
         raise bad_request("chat_template_kwargs.documents", "must be a list of objects")
     if documents and "documents" not in model.template.variables:
         request.notes.ignored("documents", "the model's template does not show them")
-    text = model.template.render(
+    text = (ChatTemplate.render if work_here.get() is None else render)(
+        model.template,
         messages,
         tools=tools,
         documents=documents,

@@ -16,7 +16,7 @@ class RequestContext:
     headers: dict[str, str] = field(default_factory=dict)
     """Headers for requests to upstreams: ``x-request-id``, ``traceparent``, ``tracestate``."""
     queued: float = 0.0
-    """Seconds that the request waited for a place at its engine."""
+    """Seconds that the request waited for a place at its engine, or for a thread."""
     errors: list[str] = field(default_factory=list)
     """Code of each failed attempt at an upstream."""
     retries: int = 0

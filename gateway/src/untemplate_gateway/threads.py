@@ -2,30 +2,62 @@
 
 * Work that is bounded by the request's body (decoding, rendering, validation) shares two threads. Work that a client
   can make long (its templates, `/parse`, the inspector) has a thread of its own, so that no other work waits for it.
-* When a client leaves, its waiting work is dropped, and its running work ends at the next call of `go_on`.
+* Owners (API keys, or addresses where there are no keys) take turns: one with many long requests delays another one by
+  the work that runs.
+* When a client leaves, its waiting work is dropped, and its running work ends at the next call of `go_on`. What runs in
+  another process is stopped at once (`stopped_by`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
+
+from .engines.admission import Turns
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _POOL: Final = ThreadPoolExecutor(2, "untemplate-work")
 """Few: each thread that computes delays the event loop, and more of them do not compute faster."""
 _SLOW: Final = ThreadPoolExecutor(1, "untemplate-slow-work")
-_left: Final[ContextVar[threading.Event | None]] = ContextVar("untemplate_left", default=None)
-"""Set when nobody waits for the result of the running work any more."""
+_turns: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[ThreadPoolExecutor, Turns]]] = WeakKeyDictionary()
+"""The turns of each event loop at the threads."""
 
 
 class Abandoned(Exception):
     """Nobody waits for the result of this work any more."""
+
+
+class _Work:
+    """Work in a thread, and the client that waits for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stop: Callable[[], None] | None = None
+        self.left = False
+
+    def leave(self) -> None:
+        """Nobody waits for the result any more."""
+        with self._lock:
+            self.left = True
+            if self._stop is not None:
+                self._stop()
+
+    def stop_with(self, stop: Callable[[], None] | None) -> None:
+        """Call a function when the client leaves, or no longer."""
+        with self._lock:
+            self._stop = stop
+
+
+work_here: Final[ContextVar[_Work | None]] = ContextVar("untemplate_work", default=None)
+"""The work that runs in this thread; ``None`` in all other threads."""
 
 
 def go_on() -> None:
@@ -34,9 +66,31 @@ def go_on() -> None:
     Raises:
         Abandoned: its client has left.
     """
-    left = _left.get()
-    if left is not None and left.is_set():
+    work = work_here.get()
+    if work is not None and work.left:
         raise Abandoned
+
+
+@contextmanager
+def stopped_by(stop: Callable[[], None]) -> Iterator[None]:
+    """Call a function, from another thread, if the client leaves meanwhile.
+
+    Raises:
+        Abandoned: the client has left.
+    """
+    work = work_here.get()
+    if work is None:
+        yield
+        return
+    work.stop_with(stop)
+    try:
+        go_on()
+        yield
+    except Exception:
+        go_on()
+        raise
+    finally:
+        work.stop_with(None)
 
 
 async def in_thread(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -49,11 +103,14 @@ async def in_slow_thread(function: Callable[_P, _T], *args: _P.args, **kwargs: _
     return await _run(_SLOW, partial(function, *args, **kwargs))
 
 
-async def _run(pool: ThreadPoolExecutor, work: Callable[[], _T]) -> _T:
-    left = threading.Event()
+async def _run(pool: ThreadPoolExecutor, function: Callable[[], _T]) -> _T:
+    loop = asyncio.get_running_loop()
+    turns = _turns.setdefault(loop, {_POOL: Turns(2), _SLOW: Turns(1)})[pool]
+    work = _Work()
     context = copy_context()
-    context.run(_left.set, left)
-    try:
-        return await asyncio.get_running_loop().run_in_executor(pool, context.run, work)
-    finally:
-        left.set()
+    context.run(work_here.set, work)
+    with await turns.reserve():
+        try:
+            return await loop.run_in_executor(pool, context.run, function)
+        finally:
+            work.leave()

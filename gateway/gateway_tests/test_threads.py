@@ -1,0 +1,190 @@
+"""Work in threads: owners take turns, and very large prompts are rendered in a process that ends with its client."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+from untemplate.templates import ChatTemplate, TemplateError, TemplateLimitError
+from untemplate_gateway import rendering
+from untemplate_gateway.processes import Worker
+from untemplate_gateway.rendering import APART, render
+from untemplate_gateway.request_context import RequestContext, current
+from untemplate_gateway.threads import Abandoned, go_on, in_slow_thread, in_thread
+
+from .scripted import scripted
+from .server import LONG, running
+
+TEMPLATE = ChatTemplate(
+    "{{ bos_token }}{% if not messages %}{{ raise_exception('empty') }}{% endif %}"
+    "{% for message in messages %}{{ message.content }}{% endfor %}{{ tools | tojson }}{{ thinking }}",
+    bos_token="<s>",
+    name="echo",
+)
+LARGE = "x" * APART
+
+
+@pytest.fixture(autouse=True)
+def no_processes(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Begin without worker processes, and end those of the test."""
+    monkeypatch.setattr(rendering, "_idle", [])
+    yield
+    for worker in rendering._idle:
+        worker.kill()
+
+
+def test_owners_take_turns() -> None:
+    """One that has many long requests delays another one by those that run."""
+    done: list[str] = []
+    go = threading.Event()
+
+    async def work(owner: str) -> None:
+        current.set(RequestContext(owner))
+        await in_slow_thread(lambda: go.wait(LONG))
+        done.append(owner)
+
+    async def act() -> None:
+        tasks = [asyncio.create_task(work("many")) for _ in range(5)]
+        await asyncio.sleep(0)
+        tasks.append(asyncio.create_task(work("one")))
+        await asyncio.sleep(0)
+        go.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(act())
+    assert done.index("one") <= 1
+    assert len(done) == 6
+
+
+def test_a_client_that_leaves_takes_its_waiting_work_with_it() -> None:
+    begun, go = threading.Event(), threading.Event()
+    ran: list[str] = []
+
+    def first() -> None:
+        begun.set()
+        go.wait(LONG)
+
+    async def act() -> None:
+        running = asyncio.create_task(in_slow_thread(first))
+        waiting = asyncio.create_task(in_slow_thread(ran.append, "waited"))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        waiting.cancel()
+        go.set()
+        await running
+        await in_slow_thread(ran.append, "after")
+
+    asyncio.run(act())
+    assert ran == ["after"]
+
+
+def test_running_work_sees_that_its_client_has_left() -> None:
+    begun, left = threading.Event(), threading.Event()
+    ended: list[type[BaseException]] = []
+
+    def work() -> None:
+        begun.set()
+        left.wait(LONG)
+        try:
+            go_on()
+        except Abandoned as error:
+            ended.append(type(error))
+
+    async def act() -> None:
+        task = asyncio.create_task(in_slow_thread(work))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        left.set()
+        await in_slow_thread(lambda: None)
+
+    asyncio.run(act())
+    assert ended == [Abandoned]
+
+
+def rendered(messages: list[dict[str, Any]], template: ChatTemplate = TEMPLATE, **arguments: Any) -> str:
+    async def act() -> str:
+        return await in_thread(render, template, messages, **arguments)
+
+    return asyncio.run(act())
+
+
+def test_a_process_renders_what_the_template_would() -> None:
+    messages = [{"role": "user", "content": LARGE}, {"role": "user", "content": "é\N{GRINNING FACE}"}]
+    arguments: dict[str, Any] = {"tools": [{"type": "function", "function": {"name": "f"}}], "thinking": True}
+    wanted = TEMPLATE.render(messages, **arguments)
+    assert wanted.startswith("<s>xxx")
+    assert rendered(messages, **arguments) == wanted
+    [worker] = rendering._idle
+    assert rendered(messages, **arguments) == wanted
+    assert rendering._idle == [worker]
+
+
+def test_small_prompts_need_no_process() -> None:
+    assert rendered([{"role": "user", "content": "x"}]) == "<s>xnull"
+    huge = [{"role": "user", "content": LARGE, "number": 1 << 70}]  # cannot be sent
+    assert rendered(huge) == f"<s>{LARGE}null"
+    assert rendering._idle == []
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("{{ raise_exception('no') }}", TemplateError),
+        ("{% for i in range(99999) %}{{ messages[0].content }}{% endfor %}", TemplateLimitError),
+    ],
+)
+def test_errors_of_templates_come_back(source: str, kind: type[TemplateError]) -> None:
+    messages = [{"role": "user", "content": LARGE}]
+    template = ChatTemplate(source, name="wrong")
+    with pytest.raises(TemplateError) as wanted:
+        template.render(messages)
+    with pytest.raises(TemplateError) as caught:
+        rendered(messages, template)
+    assert str(caught.value) == str(wanted.value)
+    assert type(caught.value) is kind
+    assert len(rendering._idle) == 1
+
+
+def test_a_client_that_leaves_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "_PROGRAM", "import time; time.sleep(3600)")
+    workers: list[Worker] = []
+    ask = Worker.ask
+
+    def noted(self: Worker, job: bytes) -> bytes:
+        workers.append(self)
+        return ask(self, job)
+
+    monkeypatch.setattr(Worker, "ask", noted)
+
+    async def act() -> None:
+        task = asyncio.create_task(in_thread(render, TEMPLATE, [{"role": "user", "content": LARGE}]))
+        while not (workers and workers[0].process):
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(act())
+    [worker] = workers
+    assert worker.process is not None
+    until = time.monotonic() + LONG
+    while worker.process.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+    assert worker.process.poll() is not None
+    assert rendering._idle == []
+
+
+def test_a_very_large_request_is_rendered_in_a_process() -> None:
+    with running([scripted("Hello.")]) as gateway:
+        body = {"messages": [{"role": "user", "content": LARGE}]}
+        answer = httpx.post(f"{gateway.url}/v1/chat/completions", json=body, timeout=LONG)
+        assert answer.json()["choices"][0]["message"]["content"] == "Hello."
+        [job] = gateway.app.manager.get("scripted").engine.jobs  # type: ignore[attr-defined]
+        assert job.prompt == f"<|im_start|>user\n{LARGE}<|im_end|>\n<|im_start|>assistant\n"
+        assert len(rendering._idle) == 1
