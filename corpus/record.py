@@ -4,8 +4,8 @@ usage: python -m corpus.record vllm --python build/peers/vllm/bin/python
        python -m corpus.record sglang --python build/peers/sglang/bin/python --source ../sglang
 
 The tests of vLLM are in its source distribution, which is downloaded once to ``build/corpus``. For other projects
-``--source`` names a folder with their sources. New disagreements are added to ``corpus/verdicts/PROJECT.jsonl``, with
-the verdict ``new``. A person then writes one of these:
+``--source`` names a folder with their sources, and the verdicts name their outputs by a hash only. New disagreements
+are added to ``corpus/verdicts/PROJECT.jsonl``, with the verdict ``new``. A person then writes one of these:
 
 * ``policy``: both readings are documented, and users may want either;
 * ``theirs``: the other project is wrong, or tests an implementation;
@@ -127,10 +127,18 @@ def disagreements(project: Project, found: Iterable[dict[str, Any]]) -> Iterator
         theirs = {"content": one["content"], "calls": one["calls"]}
         ours = message(name, one["output"], one["tools"])
         if plain(ours) != plain(theirs):
+            texts = {"tools": one["tools"], "output": one["output"], "theirs": theirs, "ours": ours}
             yield {
-                "id": key, "format": name, "test": one["test"], "licence": project.licence, "tools": one["tools"],
-                "output": one["output"], "theirs": theirs, "ours": ours, "verdict": "new", "why": "",
+                "id": key, "format": name, "test": one["test"], "licence": project.licence, **texts,
+                "verdict": "new", "why": "",
             }  # fmt: skip
+
+
+def kept(project: Project, case: dict[str, Any]) -> dict[str, Any]:
+    """Return a case as its file has it: without texts if they are not published, once there is a verdict."""
+    if project.fetch is not None or case["verdict"] == "new":
+        return case
+    return {key: value for key, value in case.items() if key not in ("tools", "output", "theirs", "ours")}
 
 
 def message(name: str, output: str, tools: Any) -> dict[str, Any]:
@@ -171,7 +179,9 @@ def main() -> int:
     known = {one["id"]: one for one in load(path)}
     others = list(disagreements(project, found))
     new = [one for one in others if one["id"] not in known]
-    lines = sorted([*known.values(), *new], key=lambda one: (one["format"], one["test"], one["id"]))
+    lines = sorted(
+        (kept(project, one) for one in [*known.values(), *new]), key=lambda one: (one["format"], one["test"], one["id"])
+    )
     path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in lines), "utf-8")
     outputs = len({(one["parser"], one["output"]) for one in found})
     tests = len({one["test"] for one in found})
