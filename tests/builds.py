@@ -31,14 +31,13 @@ POLICIES = {
 
 def corpus() -> Iterator[dict[str, Any]]:
     for record in RECORDS:
-        context = {key: record.get(key) for key in ("tools", "prompt")}
         yield {
-            "id": f"{record['format']}/{record['id']}",
+            "id": record["id"],
             "format": record["format"],
-            "reasoning": record.get("reasoning"),
-            "raw": record["raw"],
-            "finish_reason": record.get("finish_reason", "stop"),
-            "context": context,
+            "reasoning": None,
+            "raw": record["output"],
+            "finish_reason": record["finish_reason"],
+            "context": {key: record[key] for key in ("tools", "prompt")},
         }
 
 

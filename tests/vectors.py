@@ -1,6 +1,6 @@
 """Build the data of ``untemplate-vectors``: renderings of our own messages in every format, what can be made of them
-(``vectors_more``), the corpus, and what is written by hand. ``python -m tests.vectors`` writes the files, and the lines
-of the specification that name vectors; `tests/test_conform.py` fails if they are not up to date.
+(``vectors_more``), the cases of ``vectors/cases``, and what is written by hand. ``python -m tests.vectors`` writes the
+files, and the lines of the specification that name vectors; `tests/test_conform.py` fails if they are not up to date.
 
 The message of a rendering is the one that it was rendered from, so the expectation does not depend on the parser. A cut
 rendering means the beginning of that message: text as far as it came, and a call that is not whole.
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 DATA = ROOT / "vectors/src/untemplate_vectors/data"
 CODES = ROOT / "tests/data/vector_diagnostics.json"
 """The diagnostics of each vector that has some. ``--diagnostics`` writes what untemplate reports; read what changed."""
-CORPUS = ROOT / "src/untemplate/check/corpus"
+CASES = ROOT / "vectors/cases"
 VERSION = "3"
 DISPUTED: dict[str, str] = {}
 """Vectors that parsers may read differently, with the reason. They count for nobody."""
@@ -206,7 +206,7 @@ def _quotation(family: Family, output: str) -> Iterator[dict[str, Any]]:
 
 
 def _corpus() -> Iterator[dict[str, Any]]:
-    for path in sorted(CORPUS.glob("*.json")):
+    for path in sorted(CASES.glob("*.json")):
         for record in json.loads(path.read_text("utf-8")):
             name = record["format"] + (f"+{record['reasoning']}" if "reasoning" in record else "")
             expect = {key: record["expect"][key] for key in ("reasoning", "content", "tool_calls")}

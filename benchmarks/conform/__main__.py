@@ -4,6 +4,7 @@ usage: python -m benchmarks.conform [--page docs/conform-matrix.md] [--only NAME
 
 Each peer has an environment of its own: ``build/peers/NAME`` (`make bench-peers-install`), or the folder that the
 variable ``PEER_NAME`` names. A peer without one is shown as not run. For each vector the best of its settings counts.
+Results are kept in ``build/conform``. With ``--only``, those of the other peers are taken from there.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from tests.vectors import DATA
 from tests.vectors_rules import load
 from untemplate.conform import Outcome, Result, command, own_parser, run
@@ -33,6 +36,7 @@ MODES_BY_NAME: Final = {
     "pieces": f"Streamed, whole and in {SPLITS} random ways to cut the output, each between tokens",
 }
 MODES: Final = tuple(MODES_BY_NAME)
+KEPT: Final = ROOT / "build/conform"
 MARKS: Final = ("<!-- made by python -m benchmarks.conform -->\n\n", "<!-- end -->")
 
 
@@ -44,12 +48,23 @@ class Peer:
         name, module: its name, and that of its adapter.
         settings: number of settings of the adapter.
         missing: why it is not run here if there is no environment.
+        modes: in which it can be run.
     """
 
     name: str
     module: str
     settings: int
     missing: str = "no environment"
+    modes: tuple[str, ...] = MODES
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Results of a peer: the version of the vectors, its name with its version, and the results by mode."""
+
+    vectors: str
+    head: str
+    results: dict[str, list[Result]]
 
 
 PEERS: Final = (
@@ -57,7 +72,7 @@ PEERS: Final = (
     Peer("SGLang", "sglang", 4),
     Peer("transformers", "transformers", 1),
     Peer("mlx-lm", "mlx_lm", 2),
-    Peer("llama.cpp", "llamacpp", 1, "no environment with xllamacpp, gguf and numpy, or no public templates"),
+    Peer("llama.cpp", "llamacpp", 1, "no xllamacpp, gguf and numpy, or no public templates", ("whole",)),
     Peer("openai-harmony", "openai_harmony", 1, "its vocabulary is fetched from the web"),
     Peer("LMDeploy", "lmdeploy", 1, "its package needs CUDA"),
 )
@@ -122,6 +137,23 @@ def results_of(
     )
 
 
+def write(path: Path, kept: Kept) -> None:
+    path.write_bytes(msgspec.json.encode(kept))
+
+
+def read(path: Path) -> Kept | None:
+    return msgspec.json.decode(path.read_bytes(), type=Kept) if path.exists() else None
+
+
+def of(vectors: Iterable[dict[str, Any]], results: Iterable[Result]) -> list[Result]:
+    """Return the results of the vectors, in their order. A vector that is new since the run is not supported."""
+    by_id = {one.id: one for one in results}
+    return [
+        by_id.get(v["id"]) or Result(v["id"], v["format"], v["level"], Outcome.UNSUPPORTED, rules=tuple(v["rules"]))
+        for v in vectors
+    ]
+
+
 def cell(results: Iterable[Result]) -> str:
     """Return right answers of those that are supported; in brackets those that differ in outer white space only."""
     outcomes = [one.outcome for one in results if one.outcome is not Outcome.UNSUPPORTED]
@@ -143,21 +175,27 @@ def table(heads: Sequence[str], columns: Sequence[Sequence[Result]], key: str, n
 def made(wanted: str | None) -> str:
     vectors = counted(load(DATA))
     formats = json.loads((DATA / "formats.json").read_text("utf-8"))
+    version = json.loads((DATA / "manifest.json").read_text("utf-8"))["version"]
     heads, missing = [], []
     columns: dict[str, list[list[Result]]] = {mode: [] for mode in MODES}
     for peer in PEERS:
-        if wanted not in (None, peer.module):
-            continue
-        python = python_of(peer)
-        if python is None:
+        keep = KEPT / f"{peer.module}.json"
+        if wanted in (None, peer.module):
+            python = python_of(peer)
+            if python is None:
+                missing.append(f"{peer.name} ({peer.missing})")
+                continue
+            found = {mode: results_of(peer, python, mode, vectors, formats) for mode in peer.modes}
+            KEPT.mkdir(parents=True, exist_ok=True)
+            write(keep, Kept(version, f"{peer.name} {version_of(peer, python)}", found))
+        kept = read(keep)
+        if kept is None or kept.vectors != version:
             missing.append(f"{peer.name} ({peer.missing})")
             continue
-        heads.append(f"{peer.name} {version_of(peer, python)}")
-        reads: set[str] = set()
+        heads.append(kept.head)
+        reads = formats_read(vectors, of(vectors, kept.results["whole"]))
         for mode in MODES:
-            results = results_of(peer, python, mode, vectors, formats)
-            reads = reads or formats_read(vectors, results)
-            columns[mode].append(only(reads, results))
+            columns[mode].append(only(reads, of(vectors, kept.results.get(mode, []))))
             print(heads[-1], mode, cell(columns[mode][-1]), file=sys.stderr, flush=True)
     others = {one.format for column in columns["whole"] for one in column if one.outcome is not Outcome.UNSUPPORTED}
     heads += ["from the specification", "untemplate"]
@@ -170,7 +208,6 @@ def made(wanted: str | None) -> str:
     columns["whole"].append(own)
     for mode in MODES[1:]:
         columns[mode] += [[], own]
-    version = json.loads((DATA / "manifest.json").read_text("utf-8"))["version"]
     lines = [
         f"Run on {date.today().isoformat()} with {len(vectors):,} vectors of version {version}. "
         f"Not run here: {'; '.join(missing) or 'none'}.",

@@ -27,7 +27,6 @@ from axe_playwright_python.sync_playwright import Axe  # noqa: E402
 from canitoolcall.fixtures import Fixture, spec_dir  # noqa: E402
 from PIL import Image  # noqa: E402
 
-import untemplate.check  # noqa: E402
 from gateway_tests.scripted import scripted  # noqa: E402
 from gateway_tests.server import LONG, running  # noqa: E402
 from tests.inspector.outputs import CASES, HERMES, HOSTILE, events, length_at  # noqa: E402
@@ -40,7 +39,7 @@ from untemplate.testing import check  # noqa: E402
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 CHROMIUM = os.environ.get("UNTEMPLATE_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 CORPUS = jsonschema_rs.validator_for(
-    json.loads((Path(untemplate.check.__file__).parent / "corpus.schema.json").read_text("utf-8"))
+    json.loads((Path(__file__).parents[2] / "vectors/cases.schema.json").read_text("utf-8"))
 )
 LONGEST_TASK = 60
 """Milliseconds of processor time for each task of the page, even with an output of 100,000 characters. So the page

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import ast
-import json
 from pathlib import Path
 
 import pytest
 
 import untemplate
+from tests.test_corpus import RECORDS
 from untemplate import OutputParser
 from untemplate.machine.machine import Machine
 from untemplate.machine.modes import MODES, mode_table
 
-CORPUS = Path(__file__).parents[2] / "src/untemplate/check/corpus"
 FURTHER = [
-    {"format": "gpt_oss", "raw": "An answer without a header."},
-    {"format": "gpt_oss", "raw": "<|channel|>analysis<|message|>Hm.<|channel|>final<|message|>An answer."},
+    {"format": "gpt_oss", "output": "An answer without a header."},
+    {"format": "gpt_oss", "output": "<|channel|>analysis<|message|>Hm.<|channel|>final<|message|>An answer."},
     {
         "format": "gpt_oss",
-        "raw": "<|channel|>final<|message|>`<|start|>assistant<|channel|>commentary to=f<|message|>{}<|call|>, no",
+        "output": "<|channel|>final<|message|>`<|start|>assistant<|channel|>commentary to=f<|message|>{}<|call|>, no",
     },
 ]
 
@@ -31,7 +30,7 @@ def test_the_docstring_shows_the_table():
 
 @pytest.mark.skipif(not hasattr(Machine.feed, "__code__"), reason="a compiled class cannot be traced")
 def test_modes_follow_one_another_as_in_the_table(monkeypatch: pytest.MonkeyPatch):
-    """Every step from mode to mode in the corpus is in the table, and every step in the table is in the corpus."""
+    """Every step from mode to mode in the vectors by hand is in the table, and every step in the table is in them."""
     seen: set[tuple[int, int]] = set()
 
     def set_mode(machine: Machine, mode: int) -> None:
@@ -41,10 +40,9 @@ def test_modes_follow_one_another_as_in_the_table(monkeypatch: pytest.MonkeyPatc
         machine.__dict__["mode"] = mode
 
     monkeypatch.setattr(Machine, "_mode", property(lambda machine: machine.__dict__["mode"], set_mode), raising=False)
-    corpus = [record for path in sorted(CORPUS.glob("*.json")) for record in json.loads(path.read_text("utf-8"))]
-    for record in [*corpus, *FURTHER]:
-        parser = OutputParser.named(record["format"], reasoning=record.get("reasoning"))
+    for record in [*RECORDS, *FURTHER]:
+        parser = OutputParser.named(record["format"])
         stream = parser.stream(tools=record.get("tools"), prompt=record.get("prompt"))
-        stream.feed(record["raw"])
+        stream.feed(record["output"])
         stream.finish(record.get("finish_reason", "stop"))
     assert seen == {(mode, follower) for mode, (_, _, _, followers) in MODES.items() for follower in followers}

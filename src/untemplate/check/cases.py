@@ -1,4 +1,4 @@
-"""Cases: raw outputs with the messages that they mean, from the corpus and written by the renderer.
+"""Cases: raw outputs with the messages that they mean, from untemplate-vectors and written by the renderer.
 
 A case is `clean` if its raw text is what the renderer writes for its message: then there is one right reading. Every
 other output is unusual, and servers may read it in other ways without being wrong.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
@@ -19,18 +18,23 @@ from ..output_parser import OutputParser
 from .model import Call, Message, json_of
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One record of the corpus; ``corpus.schema.json`` and docs/corpus.md describe its fields."""
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """A vector that was written by hand.
+
+    Attributes:
+        format: name of how calls are written.
+        whole: name of the format, reasoning included.
+    """
 
     id: str
     format: str
+    whole: str
     raw: str
     expect: dict[str, Any]
     why: str
-    reasoning: str | None = None
-    tools: list[dict[str, Any]] | None = None
-    prompt: str | None = None
-    finish_reason: str = "stop"
+    tools: list[dict[str, Any]] | None
+    prompt: str | None
+    finish_reason: str
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,10 +56,26 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def corpus() -> tuple[Record, ...]:
-    """Return all records, by file and in their order."""
-    folder = files(__package__) / "corpus"
-    paths = sorted((path for path in folder.iterdir() if path.name.endswith(".json")), key=lambda path: path.name)
-    return tuple(record for path in paths for record in msgspec.json.decode(path.read_bytes(), type=list[Record]))
+    """Return the vectors that were written by hand, sorted by id. There are none without untemplate-vectors."""
+    try:
+        from untemplate_vectors import vectors
+    except ImportError:
+        return ()
+    return tuple(
+        Record(
+            id=vector["id"].partition("/corpus.")[2],
+            format=vector["format"].partition("+")[0],
+            whole=vector["format"],
+            raw=vector["output"],
+            expect=vector["expect"],
+            why=vector["why"],
+            tools=vector["tools"],
+            prompt=vector["prompt"],
+            finish_reason=vector["finish_reason"],
+        )
+        for vector in vectors()
+        if "/corpus." in vector["id"]
+    )
 
 
 def message_of(parsed: ParsedOutput) -> Message:
@@ -71,7 +91,7 @@ def message_of(parsed: ParsedOutput) -> Message:
 def cases_for(parser: OutputParser) -> list[Case]:
     """Return the cases for a server whose model writes the parser's Format.
 
-    A record of the corpus is one if the parser reads its raw text as the message that the record expects.
+    A vector is one if the parser reads its raw text as the message that the vector expects.
     """
     found: dict[tuple[str, str | None, str], Case] = {}
     for case in (*_written(parser), *_continued(parser), *_recorded(parser)):
@@ -93,8 +113,10 @@ def _recorded(parser: OutputParser) -> Iterator[Case]:
             reasoning=record.expect["reasoning"],
             content=record.expect["content"],
             calls=calls,
-            finish_reason=record.expect["finish_reason"],
+            finish_reason=record.finish_reason,
         )
+        if record.finish_reason == "stop" and calls and record.expect["tool_calls"][-1]["status"] != "incomplete":
+            expect = msgspec.structs.replace(expect, finish_reason="tool_calls")
         tools = list(TOOLS[:1]) + _tools_for(calls) if record.tools is None else record.tools
         prompt, reason = record.prompt, record.finish_reason
         if message_of(parser.parse(raw, tools=tools, prompt=prompt, finish_reason=reason)) == expect:
