@@ -201,15 +201,15 @@ class GgufError(UntemplateError, ValueError):
 
 
 class CheckpointError(UntemplateError, ValueError):
-    """A model on disk that cannot be loaded; the message says what would help."""
+    """A model on disk that cannot be loaded; the message names a remedy."""
 
 
 class TokenizerError(UntemplateError, ValueError):
-    """A tokenizer that cannot be read; the message says which files were tried."""
+    """A tokenizer that cannot be read; the message lists the files that were tried."""
 
 
 class HubError(UntemplateError, ValueError):
-    """A model on the hub that cannot be downloaded; the message says what to do."""
+    """A model on the hub that cannot be downloaded; the message names a remedy."""
 
 
 class InspectorError(UntemplateError, ValueError):

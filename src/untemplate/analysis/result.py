@@ -104,7 +104,7 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkerRegistry:
-    """llama.cpp's ``marker_registry``: every marker as the template writes it, "" if there is none."""
+    """llama.cpp's ``marker_registry``: every marker as the template writes it, "" without one."""
 
     reasoning_start: str = ""
     reasoning_end: str = ""

@@ -56,7 +56,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def corpus() -> tuple[Record, ...]:
-    """Return the vectors that were written by hand, sorted by id. There are none without untemplate-vectors."""
+    """Return the vectors that were written by hand, sorted by id. Without untemplate-vectors the list is empty."""
     try:
         from untemplate_vectors import vectors
     except ImportError:

@@ -52,7 +52,7 @@ class CallState:
 
     # Defaults in the class cost nothing per call.
     model_id: str = ""
-    """An id that the model wrote after the call had committed with another ``id``; empty if there is none."""
+    """An id that the model wrote after the call had committed with another ``id``; empty without one."""
     end: int = 0
     """Where its arguments ended."""
     whole: bool = False

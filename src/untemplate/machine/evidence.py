@@ -44,7 +44,7 @@ class Evidence:
         self._pieces: list[str] = []
         """The last pieces of text that were emitted, kept until a marker follows them or there are many."""
         self._content: TextBefore | None = None
-        """The content before these pieces, as far as it matters for a marker; None if there is none."""
+        """The content before these pieces, as far as it matters for a marker; None without one."""
         self._reasoning: TextBefore | None = None
         """The same of the reasoning."""
 
@@ -122,7 +122,7 @@ class Evidence:
         return before is not None and before.opens_code
 
     def closing_sign(self, spaces: str) -> str:
-        """Return the sign that closes the inline code or the quotation around a marker; empty if there is none."""
+        """Return the sign that closes the inline code or the quotation around a marker; empty without one."""
         if self._context.state.region != IN_CONTENT or self.quoted_calls == ALWAYS:
             return ""
         if self._content is None and self.region == IN_CONTENT and self._is_plain("\n" in spaces):
@@ -131,7 +131,7 @@ class Evidence:
         return "" if before is None else before.closing_sign(spaces)
 
     def text(self) -> TextBefore | None:
-        """Return the text of the region that is being read; None if there is none."""
+        """Return the text of the region that is being read; None without one."""
         before = self._read()
         region = self._context.state.region
         if region != self.region:

@@ -286,7 +286,7 @@ class TextBefore:
         return self._line_end.endswith("`")
 
     def last_but(self, signs: str) -> str:
-        """Return the last character of the line that is none of these; "" if there is none."""
+        """Return the last character of the line that is none of these; "" without one."""
         self._look()
         return self._line_end.rstrip(signs)[-1:]
 
@@ -341,7 +341,7 @@ class TextBefore:
 
     def closing_sign(self, spaces: str) -> str:
         """Return the sign that closes the inline code or the quotation in which a marker after the text, and after this
-        white space, may be: one that has begun on its line, with words before the marker. Empty if there is none."""
+        white space, may be: one that has begun on its line, with words before the marker. Empty without one."""
         self._look()
         end = self._line_end
         if "\n" in spaces or self._fence or not end:

@@ -41,7 +41,7 @@ def start(machine: Machine, prompt: str) -> None:
 
 
 def turn_tail(program: Program, prompt: str) -> str | None:
-    """Return the prompt's text after its last turn start, or None if there is none or that turn has ended."""
+    """Return the prompt's text after its last turn start, or None if the prompt has none, or if it has ended."""
     for size in (*_WINDOWS, len(prompt)):
         recent = prompt[-size:]
         end = _last_end(recent, program.turn_starts)

@@ -36,7 +36,7 @@ def spellings(field: Json, key: str, path: str) -> tuple[list[str], bool]:
 
 
 def one_marker(texts: list[str]) -> Marker | None:
-    """Return a marker with these spellings; None if there are none."""
+    """Return a marker with these spellings; None without any."""
     distinct = tuple(dict.fromkeys(texts))
     return Marker(distinct[0], distinct[1:]) if distinct else None
 

@@ -145,7 +145,7 @@ class _Rewriter:
         self.opened = False
         """True if nothing has followed the last opening bracket yet."""
         self.comma = -1
-        """The index in ``out`` of a comma that nothing has followed yet; -1 if there is none."""
+        """The index in ``out`` of a comma that nothing has followed yet; -1 without one."""
 
     def rewrite(self) -> str | None:
         """Return the repaired text; None if it cannot be repaired."""

@@ -286,7 +286,7 @@ class CallObjectReader(ArgumentReader):
         self._has_arguments = True
 
     def _cut_member(self, raw: str) -> str:
-        """Return the member in which the object ends, with ``raw`` as its cut key or value; empty if there is none."""
+        """Return the member in which the object ends, with ``raw`` as its cut key or value; empty without one."""
         key = json.dumps(self._key, ensure_ascii=False)
         if self._phase == _VALUE and raw:
             return f"{key}: {raw}"

@@ -43,7 +43,7 @@ class StringEnds:
         """Args:
         closers: closing characters of what is open, outermost first, without the list around the call.
         json: the JSON closer of each: ``}`` if its items have keys.
-        outer: the closing character of the list around the call; empty if there is none.
+        outer: the closing character of the list around the call; empty without one.
         stops: literals that end the call.
         """
         self._closers: list[str] = closers

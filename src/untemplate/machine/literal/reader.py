@@ -407,7 +407,7 @@ class LiteralReader(ArgumentReader):
         return True
 
     def _next_stop(self, cur: Cursor, end: int, out: CallHandler) -> int:
-        """Return where a literal that ends the call begins between the cursor and ``end``; -1 if there is none."""
+        """Return where a literal that ends the call begins between the cursor and ``end``; -1 without one."""
         found = self._stops.near(cur.text, cur.pos, end)
         while found is not None and not out.may_be_marker(found.start(), found.end()):
             found = self._stops.near(cur.text, found.start() + 1, end)

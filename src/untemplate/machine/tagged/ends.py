@@ -456,7 +456,7 @@ class ValueEnds:
         return DONE if (follows == _END and rank == self._outermost) or follows == _OPENER else NO_MATCH
 
     def _read_chain(self, cur: Cursor, start: int, call: CallHandler) -> tuple[int, int]:
-        """Return the rank of the last close of the chain at ``start``, 0 if there is none, and where it ends. The rank
+        """Return the rank of the last close of the chain at ``start``, 0 without one, and where it ends. The rank
         is MORE if the text ends too early to decide."""
         syntax = self._syntax
         text = cur.text

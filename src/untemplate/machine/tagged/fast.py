@@ -66,7 +66,7 @@ def _decided(text: str, sets: tuple[Literals, ...]) -> str:
 
 
 def _compile_key(syntax: TaggedSyntax) -> str:
-    """Return an expression for a key that is a word, up to the first character of its value; empty if there is none.
+    """Return an expression for a key that is a word, up to the first character of its value; empty without one.
     Compile the test for its beginnings."""
     close = _literal(syntax, tags.KEY_CLOSE, syntax.key_ends)
     attributes = _attributes(syntax)

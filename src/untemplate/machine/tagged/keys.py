@@ -130,7 +130,7 @@ class Keys:
 
 
 def _first(literals: Literals, kind: int) -> str:
-    """Return the first literal of this kind, without white space around it; empty if there is none."""
+    """Return the first literal of this kind, without white space around it; empty without one."""
     return next((text.strip(WS) for text, tag in literals.tags.items() if tag == kind), "")
 
 
