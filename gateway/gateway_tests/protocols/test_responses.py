@@ -81,6 +81,7 @@ RESPONSE = {
     "id": "resp_0123456789abcdef",
     "object": "response",
     "created_at": 1_700_000_000,
+    "conversation": None,
     "status": "in_progress",
     "background": False,
     "error": None,
@@ -348,6 +349,8 @@ def test_a_whole_request():
             "reasoning": {"effort": "low", "summary": None},
             "tools": [TOOL],
             "previous_response_id": None,
+            "background": False,
+            "conversation": None,
             "given": {},
             "text": {"format": {"type": "json_schema", "name": "cat", "schema": schema, "strict": True}},
             "tool_choice": {"type": "function", "name": "f"},
@@ -423,17 +426,8 @@ WRONG = [
     ({"input": []}, "input: must not be empty", None),
     ({"input": ["x"]}, "input[0]: must be an object, got a string", None),
     ({"input": "x", "model": 7}, "model: must be a string, got a number", None),
-    (
-        {"input": "x", "conversation": "conv_1"},
-        "conversation: the gateway stores no conversations: use previous_response_id, or send the earlier items in "
-        "input",
-        "unsupported_parameter",
-    ),
-    (
-        {"input": "x", "background": True},
-        "background: responses are not generated in the background: leave it out, and stream",
-        "unsupported_parameter",
-    ),
+    ({"input": "x", "conversation": 7}, "conversation: must be a string or an object, got a number", None),
+    ({"input": "x", "background": "yes"}, "background: must be true or false, got a string", None),
     (
         {"input": "x", "prompt": {"id": "pmpt_1"}},
         "prompt: the gateway stores no prompt templates: send instructions and input",

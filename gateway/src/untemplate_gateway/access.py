@@ -140,8 +140,11 @@ class Key:
         self._requests.limit(settings.key_requests_per_minute)
         self._tokens.limit(settings.key_tokens_per_minute)
 
-    def begin(self) -> None:
+    def begin(self, *, counts: bool = True) -> None:
         """Count a request that begins.
+
+        Args:
+            counts: False if it has been admitted before, and only takes a place now.
 
         Raises:
             ApiError: 429, the key has reached a limit.
@@ -149,10 +152,10 @@ class Key:
         if self._most and self._running >= self._most:
             raise _too_much(f"this API key may have {self._most} concurrent requests", 1)
         for allowance, unit in ((self._requests, "requests"), (self._tokens, "tokens")):
-            wait = allowance.wait()
+            wait = counts and allowance.wait()
             if wait:
                 raise _too_much(f"this API key may use {allowance.per_minute} {unit} per minute", wait)
-        self._requests.use(1)
+        self._requests.use(counts)
         self._running += 1
 
     def end(self, tokens: int) -> None:

@@ -36,6 +36,7 @@ from .asgi import (
     send_stream,
     while_connected,
 )
+from .background import RESPONSE, Background
 from .endpoints import dialect_of, endpoints
 from .errors import ApiError
 from .exchange import Endpoint, Exchange
@@ -95,6 +96,7 @@ class Gateway:
             most=settings.max_messages,
             most_bytes=settings.max_body_bytes,
         )
+        self.background = Background(self)
         self.pulls = Pulls(manager, lambda: self.settings)
         self._running = 0
         self._inspection = Inspection(manager, settings)
@@ -137,6 +139,7 @@ class Gateway:
     async def close(self) -> None:
         """Close the models, after their running requests, and everything else."""
         await self.pulls.close()
+        await self.background.close()
         await self.manager.close(timeout=self.settings.shutdown_grace)
         self._grammars.close()
         self.store.close()
@@ -197,7 +200,7 @@ class Gateway:
                     record.owner = record.context.owner = key.name
             if endpoint.limited and key is not None:
                 record.key = key.name
-                key.begin()
+                key.begin(counts=RESPONSE not in scope)  # otherwise it was counted when its response was begun
             else:
                 key = None
             # A body that is still arriving does not count as a running request.
@@ -218,6 +221,8 @@ class Gateway:
                 log_request(record)
             if self._raw_log is not None and record.ended:
                 self._raw_log.write(record)
+            if record.after is not None:
+                record.after()
 
     async def _limited(self, endpoint: Endpoint, exchange: Exchange) -> None:
         """Handle a request that takes one of the ``max_concurrent_requests``."""
@@ -262,7 +267,8 @@ class Gateway:
         notes.names = dialect.fields
         if dialect is RESPONSES:
             body = await self.store.expanded(record.owner, body)
-            keep = self.store.keeper(record.owner, body)
+            again = RESPONSE in exchange.scope
+            keep = self.store.keeper(record.owner, body, exchange.body.get("input"), again=again)
         # A request that refers to stored items may be much larger than its body.
         large = body is not exchange.body or _large(exchange.scope)
 
@@ -298,7 +304,8 @@ class Gateway:
             record.model = model
             self._count_parser_errors(model)
             # A new id, because clients repeat theirs, and the ids of calls are derived from it.
-            meta = Meta(id=secrets.token_hex(16), created=int(time.time()), model=request.model or model.name)
+            id = exchange.scope.get(RESPONSE) or secrets.token_hex(16)
+            meta = Meta(id=id, created=int(time.time()), model=request.model or model.name)
             session = await self._session(model, request, meta, record, large=large)
             record.ended = session.ended
             if request.stream:
@@ -392,7 +399,9 @@ class Gateway:
 
 def _generating(dialect: Dialect) -> Endpoint:
     async def handle(exchange: Exchange) -> None:
-        if dialect.name != ollama.CHAT.name or not await ollama_load(exchange):
+        if dialect is RESPONSES and exchange.body.get("background") is True and RESPONSE not in exchange.scope:
+            await exchange.gateway.background.begin(exchange)
+        elif dialect.name != ollama.CHAT.name or not await ollama_load(exchange):
             await exchange.gateway.generate(exchange, dialect)
 
     return Endpoint(dialect.name, handle, reads_body=True, traced=True)

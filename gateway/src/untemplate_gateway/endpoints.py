@@ -16,7 +16,7 @@ from untemplate.output_parser import OutputParser
 from untemplate.policy import Policy
 from untemplate.templates import ChatTemplate
 
-from . import gemini_endpoints, ollama_endpoints
+from . import conversations, gemini_endpoints, ollama_endpoints
 from .asgi import header, is_gemini
 from .counting import count_prompt, prompt_tokens
 from .errors import ApiError, bad_request, not_found
@@ -28,7 +28,7 @@ from .protocols.fields import read_as
 from .protocols.gemini import GEMINI
 from .protocols.objects import call_reports
 from .protocols.utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
-from .response_endpoints import count_input, delete_response, get_response, list_items
+from .response_endpoints import cancel_response, count_input, delete_response, get_response, list_items
 from .threads import go_on, in_slow_thread
 from .vector_endpoints import embed, embedding, embeddings, rerank
 
@@ -75,6 +75,15 @@ def endpoints() -> dict[tuple[str, str], Endpoint]:
         ("GET", "/v1/responses/{id}"): listing("responses", get_response),
         ("DELETE", "/v1/responses/{id}"): listing("responses", delete_response),
         ("GET", "/v1/responses/{id}/input_items"): listing("responses", list_items),
+        ("POST", "/v1/responses/{id}/cancel"): listing("responses", cancel_response),
+        ("POST", "/v1/conversations"): computing("conversations", conversations.create),
+        ("GET", "/v1/conversations/{id}"): listing("conversations", conversations.show),
+        ("POST", "/v1/conversations/{id}"): computing("conversations", conversations.update),
+        ("DELETE", "/v1/conversations/{id}"): listing("conversations", conversations.delete),
+        ("GET", "/v1/conversations/{id}/items"): listing("conversations", conversations.list_items),
+        ("POST", "/v1/conversations/{id}/items"): computing("conversations", conversations.add_items),
+        ("GET", "/v1/conversations/{id}/items/{item}"): listing("conversations", conversations.show_item),
+        ("DELETE", "/v1/conversations/{id}/items/{item}"): listing("conversations", conversations.delete_item),
         ("GET", "/v1beta/models"): listing("models", gemini_endpoints.list_models),
         ("GET", "/v1beta/models/{model:path}"): listing("models", gemini_endpoints.get_model),
         ("POST", "/v1beta/models/{call:path}"): gemini,

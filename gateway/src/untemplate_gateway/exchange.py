@@ -11,6 +11,7 @@ from .notes import Notes
 from .observe import Record
 
 if TYPE_CHECKING:
+    from .background import Background
     from .manager import Manager
     from .manager.pulling import Pulls
     from .observe import Metrics
@@ -27,6 +28,9 @@ class Gateway(Protocol):
     metrics: Metrics
     store: ResponseStore
     pulls: Pulls
+    background: Background
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
     @property
     def has_inspector(self) -> bool: ...

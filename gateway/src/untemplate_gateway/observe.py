@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -95,6 +95,8 @@ class Record:
         """The name of the API key, or an empty text; stored responses belong to it."""
         self.key: str | None = None
         """The name of the API key."""
+        self.after: Callable[[], None] | None = None
+        """Called when the request has ended and was counted."""
 
     def fail(self, error: ApiError) -> None:
         """Record why the request failed."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+from .background import cancelled
 from .counting import count_prompt
 from .errors import not_found
 from .exchange import Exchange
 from .protocols.responses import RESPONSES
-from .store import Kept
+from .store import UNFINISHED, Kept
 
 
 def _id(exchange: Exchange) -> str:
@@ -32,9 +33,17 @@ async def get_response(exchange: Exchange) -> None:
     await exchange.reply((await _kept(exchange)).response)
 
 
+async def cancel_response(exchange: Exchange) -> None:
+    """Cancel a response that is generated in the background."""
+    kept = await _kept(exchange)
+    await exchange.reply(await cancelled(exchange.gateway, exchange.record.owner, kept))
+
+
 async def delete_response(exchange: Exchange) -> None:
-    """Remove a stored response."""
+    """Remove a stored response. If it is being generated, that ends."""
     id = _id(exchange)
+    if (await _kept(exchange)).response.get("status") in UNFINISHED:
+        await exchange.gateway.background.stop(id)
     if not await asyncio.to_thread(exchange.gateway.store.delete, exchange.record.owner, id):
         raise _missing(id)
     await exchange.reply({"id": id, "object": "response", "deleted": True})

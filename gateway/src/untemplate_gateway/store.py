@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -38,6 +40,8 @@ class _Response(msgspec.Struct):
     response: dict[str, Any]
 
 
+UNFINISHED: Final = ("queued", "in_progress")
+"""Statuses of responses that are still being generated."""
 _DECODER = msgspec.json.Decoder(Kept)
 _RESPONSE = msgspec.json.Decoder(_Response)
 
@@ -72,6 +76,7 @@ class ResponseStore:
         self._most = most
         self._most_bytes = most_bytes
         self._failing = False
+        self._changing = threading.Lock()
         self._storage = open_storage(path, seconds, limit, clock)
 
     @property
@@ -134,6 +139,25 @@ class ResponseStore:
             self._storage.remove(id)
         return True
 
+    def finish(self, owner: str, kept: Kept) -> bool:
+        """Store a response again that was generated in the background, unless it was cancelled or deleted meanwhile.
+        Return False if it could not be stored.
+        """
+        try:
+            now = self.get(owner, kept.response["id"])
+        except ApiError:
+            return False
+        return now is None or now.response["status"] not in UNFINISHED or self.put(owner, kept)
+
+    def extend(self, owner: str, id: str, items: list[dict[str, Any]]) -> bool:
+        """Add items to a conversation. Return False if they could not be stored."""
+        with self._changing:
+            try:
+                kept = self.get(owner, id)
+            except ApiError:
+                return False
+            return kept is not None and self.put(owner, Kept(kept.response, kept.items + items))
+
     async def expanded(self, owner: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return a request with the items that it refers to in their places.
 
@@ -144,24 +168,34 @@ class ResponseStore:
         references = sum(map(_is_reference, items)) if isinstance(items, list) else 0
         if references > self._most:
             raise ApiError(400, f"input: {references} references are more than {self._most}", param="input")
-        if not references and not isinstance(body.get("previous_response_id"), str):
+        earlier = body.get("previous_response_id"), _conversation(body)
+        if not references and not any(isinstance(one, str) for one in earlier):
             return body
+        if all(isinstance(one, str) for one in earlier):
+            raise ApiError(400, "conversation: excludes previous_response_id", param="conversation")
         return await asyncio.to_thread(self._expanded, owner, body)
 
     def _expanded(self, owner: str, body: dict[str, Any]) -> dict[str, Any]:
         items = body.get("input")
-        previous = body.get("previous_response_id")
+        previous, conversation = body.get("previous_response_id"), _conversation(body)
         earlier: list[dict[str, Any]] = []
+        if isinstance(conversation, str):
+            kept = self.get(owner, conversation)
+            if kept is None or not conversation.startswith("conv_"):
+                problem = f"conversation: no conversation {conversation[:64]!r} is stored here"
+                raise ApiError(404, problem, param="conversation", code="conversation_not_found")
+            earlier = kept.items
         if isinstance(previous, str):
             kept = self.get(owner, previous)
             if kept is None:
                 raise _missing("previous_response_id", "response", previous)
+            if kept.response.get("status") in UNFINISHED:
+                problem = f"previous_response_id: the response {previous[:64]!r} has not ended"
+                raise ApiError(400, problem, param="previous_response_id")
             earlier = kept.items + kept.response["output"]
-        if isinstance(items, str):
-            items = [{"type": "message", "role": "user", "content": items}]
-        if not isinstance(items, list):
+        if not isinstance(items, str | list):
             return body
-        return {**body, "input": [*earlier, *self._resolved(owner, items)]}
+        return {**body, "input": [*earlier, *self._resolved(owner, _items(items))]}
 
     def _resolved(self, owner: str, items: list[Any]) -> Iterator[Any]:
         """Yield items, and for references what they refer to."""
@@ -184,18 +218,27 @@ class ResponseStore:
                 raise ApiError(413, problem, param="input", code="request_too_large")
             yield found[id][0]
 
-    def keeper(self, owner: str, body: dict[str, Any]) -> Callable[[dict[str, Any]], bool] | None:
+    def keeper(
+        self, owner: str, body: dict[str, Any], new: Any = None, *, again: bool = False
+    ) -> Callable[[dict[str, Any]], bool] | None:
         """Return the function that stores the response to a request, as `put` does; ``None`` if it is not to be stored.
 
         Args:
             body: the request, expanded.
+            new: its input before it was expanded, which is added to its conversation, and the output with it.
+            again: True if the response is stored already, because it is generated in the background.
         """
         if not self.on or body.get("store") is False:
             return None
-        items = body.get("input")
-        if isinstance(items, str):
-            items = [{"type": "message", "role": "user", "content": items}]
-        return lambda response: self.put(owner, Kept(response, items if isinstance(items, list) else []))
+        items, added, conversation = _items(body.get("input")), _items(new), _conversation(body)
+
+        def keep(response: dict[str, Any]) -> bool:
+            stored = (self.finish if again else self.put)(owner, Kept(response, items))
+            if not isinstance(conversation, str):
+                return stored
+            return self.extend(owner, conversation, with_ids([*added, *response["output"]])) and stored
+
+        return keep
 
     def close(self) -> None:
         self._storage.close()
@@ -211,6 +254,32 @@ def _reading() -> Iterator[None]:
         raise ApiError(
             503, problem, type="server_error", code="store_unavailable", headers=headers, detail=str(error)
         ) from None
+
+
+def _conversation(body: dict[str, Any]) -> Any:
+    """Return the id of the conversation that a request belongs to, if it is one."""
+    given = body.get("conversation")
+    return given.get("id") if isinstance(given, dict) else given
+
+
+def _items(given: Any) -> list[Any]:
+    """Return the input of a request as items."""
+    if isinstance(given, str):
+        return [{"type": "message", "role": "user", "content": given}]
+    return given if isinstance(given, list) else []
+
+
+def with_ids(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return items as a conversation lists them: each with an id and its type, texts of messages as parts."""
+    found = []
+    for item in items:
+        item = {"type": "message", **item, "id": item.get("id") or f"msg_{secrets.token_hex(24)}"}
+        if item["type"] == "message" and isinstance(item.get("content"), str):
+            kind = "output_text" if item["role"] == "assistant" else "input_text"
+            more: dict[str, Any] = {"annotations": []} if item["role"] == "assistant" else {}
+            item |= {"status": "completed", "content": [{"type": kind, "text": item["content"], **more}]}
+        found.append(item)
+    return found
 
 
 def _is_reference(item: Any) -> bool:

@@ -10,7 +10,7 @@ from . import dialects, gemini
 from .anthropic import CountTokensRequest
 from .fields import Open
 from .ollama import ModelRequest, PullRequest
-from .responses import ResponsesRequest
+from .responses import ConversationRequest, ItemsRequest, ResponsesRequest
 from .utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
 from .vectors import EmbeddingRequest, EmbeddingsRequest, EmbedRequest, RerankRequest
 
@@ -19,6 +19,8 @@ _SUMMARIES: Final = {
     "/v1/completions": "Completions (OpenAI): raw prompt in, raw output out",
     "/inference/v1/generate": "Generate (vLLM): token ids in, token ids out",
     "/v1/responses": "Responses (OpenAI)",
+    "/v1/conversations": "Conversation (OpenAI)",
+    "/v1/conversations/{id}/items": "Items of a conversation (OpenAI)",
     "/v1/responses/input_tokens": "Number of tokens of a prompt (OpenAI)",
     "/v1/messages": "Messages (Anthropic)",
     "/v1/messages/count_tokens": "Number of tokens of a prompt (Anthropic)",
@@ -51,15 +53,25 @@ _GETS: Final = {
 }
 
 
-_MODEL: Final = {
-    "name": "model", "in": "path", "required": True, "description": "Name of the model.", "schema": {"type": "string"}
-}  # fmt: skip
+_IN_PATH: Final = {"model": "Name of the model.", "id": "Id of the conversation."}
+"""What the parameters of paths mean."""
+
+
+def _parameters(path: str) -> dict[str, Any]:
+    found = [
+        {"name": name, "in": "path", "required": True, "description": text, "schema": {"type": "string"}}
+        for name, text in _IN_PATH.items()
+        if f"{{{name}}}" in path
+    ]
+    return {"parameters": found} if found else {}
 
 
 def requests() -> dict[str, type[Open]]:
     """Return the struct of each path's requests."""
     return {
         **{path: dialect.request for path, dialect in dialects().items()},
+        "/v1/conversations": ConversationRequest,
+        "/v1/conversations/{id}/items": ItemsRequest,
         "/v1/responses/input_tokens": ResponsesRequest,
         "/v1/messages/count_tokens": CountTokensRequest,
         "/api/show": ModelRequest,
@@ -99,7 +111,7 @@ def document(version: str) -> dict[str, Any]:
         paths[path] = {
             "delete" if path == "/api/delete" else "post": {
                 "summary": summary,
-                **({"parameters": [_MODEL]} if "{model}" in path else {}),
+                **_parameters(path),
                 "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
                 "responses": {"200": {"description": "success", "content": content}, "4XX": error, "501": error},
             }

@@ -2,10 +2,18 @@
 
 from ..base import Dialect
 from ..objects import error_object
-from .request import ResponsesRequest, read_responses
-from .response import ResponsesWriter, respond_responses
+from .request import ConversationRequest, ItemsRequest, ResponsesRequest, read_responses
+from .response import ResponsesWriter, respond_responses, waiting_response
 
-__all__ = ["RESPONSES", "ResponsesRequest", "ResponsesWriter", "read_responses"]
+__all__ = [
+    "RESPONSES",
+    "ConversationRequest",
+    "ItemsRequest",
+    "ResponsesRequest",
+    "ResponsesWriter",
+    "read_responses",
+    "waiting_response",
+]
 
 RESPONSES = Dialect(
     name="responses",

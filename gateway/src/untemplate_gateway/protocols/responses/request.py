@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Final, Literal
 
-from ...errors import bad_request, unsupported
+from ...errors import bad_request
 from ...generation import Generation, Thinking
 from ...notes import Notes
 from ..fields import Closed, Ignored, Open, about, read_as, unknown
@@ -29,7 +29,6 @@ from ..parameters import (
 from ..tools import Filled, ToolChoice, read_tool_choice
 from .tools import ResponsesTool, flat_name, read_tools, shell_arguments, without_server_tools
 
-_STATELESS: Final = "the gateway stores no conversations: use previous_response_id, or send the earlier items in input"
 _NO_PROMPTS: Final = "the gateway stores no prompt templates: send instructions and input"
 _NO_FILES: Final = "the gateway stores no files: send the image as image_url"
 _LOGPROBS: Final = "message.output_text.logprobs"
@@ -214,6 +213,25 @@ class ReasoningEffort(Closed):
     mode: Ignored = None
 
 
+class ConversationId(Closed):
+    """A stored conversation."""
+
+    id: Annotated[Filled, about("Its id.")]
+
+
+class ConversationRequest(Open):
+    """A conversation to store."""
+
+    items: Annotated[list[dict[str, Any]] | None, about("Its first items.", expected="a list of items")] = None
+    metadata: Annotated[dict[str, str] | None, about("Repeated by the response.")] = None
+
+
+class ItemsRequest(Open):
+    """Items to add to a conversation."""
+
+    items: Annotated[list[dict[str, Any]], about("The items.", expected="a list of items")]
+
+
 class ResponsesRequest(PromptedRequest, kw_only=True):
     """A Responses request."""
 
@@ -237,9 +255,17 @@ class ResponsesRequest(PromptedRequest, kw_only=True):
     prompt_cache_key: Annotated[str | None, about("Repeated by the response.")] = None
     truncation: Annotated[Literal["auto", "disabled"] | None, about("Accepted and ignored.")] = None
     previous_response_id: Annotated[str | None, about("Id of the stored response that the input continues.")] = None
-    conversation: Annotated[None, about("Not supported.", refused=_STATELESS)] = None
+    conversation: Annotated[
+        Filled | ConversationId | None,
+        about(
+            "Stored conversation, or its id: its items come before the input, and input and output are added to it.",
+            expected="a string or an object",
+        ),
+    ] = None
     prompt: Annotated[None, about("Not supported.", refused=_NO_PROMPTS)] = None
-    background: Annotated[bool | None, about("Only `false` is supported.")] = None
+    background: Annotated[
+        bool | None, about("Generate the response after the request was answered; `GET /v1/responses/{id}` reads it.")
+    ] = None
     store: Annotated[bool | None, about("`false` stores no response for later requests.")] = None
     client_metadata: Ignored = None
     stream_options: Ignored = None
@@ -259,8 +285,6 @@ def read_responses(body: dict[str, Any], notes: Notes | None = None) -> Generati
     """
     notes = notes or Notes()
     asked = read_as(ResponsesRequest, _prepared(body, notes), notes=notes)
-    if asked.background:
-        raise unsupported("background", "responses are not generated in the background: leave it out, and stream")
     messages = _messages(asked.input)
     if asked.instructions:
         messages.insert(0, {"role": "system", "content": asked.instructions})
@@ -296,6 +320,8 @@ def read_responses(body: dict[str, Any], notes: Notes | None = None) -> Generati
             "reasoning": {"effort": effort, "summary": _summary(asked.reasoning)},
             "tools": body.get("tools") or [],
             "previous_response_id": asked.previous_response_id,
+            "background": asked.background or False,
+            "conversation": _conversation(asked.conversation),
             "given": given,
             "text": text,
             "tool_choice": body.get("tool_choice") or "auto",
@@ -306,6 +332,10 @@ def read_responses(body: dict[str, Any], notes: Notes | None = None) -> Generati
         **constrained,
         **reports_of(asked),
     )
+
+
+def _conversation(given: str | ConversationId | None) -> dict[str, str] | None:
+    return None if given is None else {"id": given if isinstance(given, str) else given.id}
 
 
 def _summary(given: ReasoningEffort | None) -> str | None:

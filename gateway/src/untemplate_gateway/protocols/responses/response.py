@@ -34,6 +34,11 @@ def respond_responses(request: Generation, ended: Sequence[Ended], usage: Usage,
     return response
 
 
+def waiting_response(request: Generation, meta: Meta) -> dict[str, Any]:
+    """Return a ``response`` that is generated later."""
+    return {**_response(request, meta, "queued", []), "store": True}
+
+
 def _keep(request: Generation, response: dict[str, Any]) -> None:
     """Store a response. If that fails, the response says so: generating it again would not help."""
     if request.keep is not None and not request.keep(response):
@@ -57,8 +62,9 @@ def _response(
         "id": f"resp_{meta.id}",
         "object": "response",
         "created_at": meta.created,
+        "conversation": repeated.get("conversation"),
         "status": status,
-        "background": False,
+        "background": repeated.get("background", False),
         "error": error,
         "incomplete_details": None,
         "instructions": repeated.get("instructions"),
