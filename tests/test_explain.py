@@ -693,14 +693,14 @@ def test_no_machine_in_what_is_printed(run: Run):
 
 # -- vllm.rs ------------------------------------------------------------------------------------------------------
 
-SPEC5 = [
+NAMES_OF_VLLM_RS = [
     "passthrough", "json", "mistral", "qwen", "qwen_coder", "pythonic", "llama", "deepseek", "glm45_moe", "glm47_moe",
     "step3", "kimik2", "minimax_m2",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SPEC5)
-def test_each_name_of_spec_5_can_be_enforced(run: Run, name: str):
+@pytest.mark.parametrize("name", NAMES_OF_VLLM_RS)
+def test_each_name_of_vllm_rs_can_be_enforced(run: Run, name: str):
     assert select("nobody/nothing", enforce=name).format == named(name)
     message = json.loads(run.says("parse", "--enforce-parser", name, stdin="Hi."))
     assert (message["content"] or message["reasoning"]) == "Hi."

@@ -65,9 +65,11 @@ def main() -> None:
             "long argument": called(name, {"text": PROSE}),
             "one call": called(name, {"city": "Paris"}),
         }
+        # `--reasoning-parser untemplate` takes the format of the calls, too.
+        reasoning = "qwen3" if OutputParser.named(name).format.reasoning is None else name
         for stream, text in streams.items():
             pieces = [text[at : at + 4] for at in range(0, len(text), 4)]
-            own = cost(f"untemplate:{name}", "untemplate:qwen3", pieces)
+            own = cost(f"untemplate:{name}", f"untemplate:{reasoning}", pieces)
             other = cost(*theirs, pieces)
             print(f"| {name} | {stream} | {own:.1f} | {other:.1f} | {other / own:.1f} |", flush=True)
 

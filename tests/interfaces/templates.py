@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import tempfile
 from dataclasses import fields
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from tests.public import TEMPLATES
 from untemplate import OutputParser
 from untemplate.analysis import Analysis, AnalysisResult, MarkerRegistry, analyze
+from untemplate.cli import main
 from untemplate.grammar import make_grammar
 from untemplate.templates import ChatTemplate
 from untemplate.testing import case, check
@@ -272,3 +277,48 @@ def _() -> Any:
 @row("untemplate.testing:case", "a case is built step by step")
 def _() -> Any:
     return case("hermes") is not None, True
+
+
+# -- the tool that explains a template ----------------------------------------------------------------------------
+
+TAGGED = """\
+{%- for m in messages %}<|im_start|>{{ m.role }}
+{{ m.content or '' }}{% for c in m.tool_calls or [] %}<call={{ c.function.name }}>
+{%- for k, v in c.function.arguments.items() %}<arg={{ k }}>{{ v if v is string else v | tojson }}</arg>{% endfor -%}
+</call>{% endfor %}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+COMPARISONS = {
+    "T1": "no tools and tools",
+    "T2": "one call and two",
+    "T3": "two functions",
+    "T4": "one argument and two",
+    "T5": "no arguments and arguments",
+    "A1": "two keys",
+    "A2": "two values",
+    "A3": "a number and a string",
+}
+
+
+@cache
+def explained(*options: str) -> str:
+    """Return what `untemplate explain` prints for `TAGGED`."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as out:
+        file = Path(folder, "mine.jinja")
+        file.write_text(TAGGED, "utf-8")
+        main(["explain", str(file), *options])
+    return out.getvalue()
+
+
+for name, what in COMPARISONS.items():
+    add(
+        "untemplate.cli.explain:run",
+        f"explain -v shows the comparison {name}: {what}",
+        lambda name=name: (f" {name} " in explained("-v"), True),
+    )
+
+
+@row("untemplate.cli.explain:run", "the compiled program and a grammar can be shown together")
+def _() -> Any:
+    both = explained("--parser", "--grammar", "gbnf")
+    return both, explained("--parser") + explained("--grammar", "gbnf")

@@ -75,7 +75,7 @@ def test_every_name_alone(name):
     assert issubclass(ParserManager.get_parser(name), FormatParser)
 
 
-def test_names_of_spec_1():
+def test_names_that_the_managers_have():
     reasoning = (
         "deepseek_r1 deepseek_v3 granite qwen3 hunyuan_a13b mistral glm45 holo2 kimi_k2 minimax_m2 olmo3 ernie45 gptoss"
     )

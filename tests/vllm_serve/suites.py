@@ -79,7 +79,7 @@ REASONS: Final = (
      "arguments and names stay as the model wrote them"),
     (r"unknown_tool|mismatched|filters_unknown", "calls of unknown tools and with other arguments are calls"),
     (r"invalid_json|malformed|incomplete|missing_function_end|invalid_funcall",
-     "a call that is broken or cut stays a call, with its status"),
+     "a call that was cut is content of a whole answer; one that is broken stays a call, with its status"),
     (r"null|number_(param|whole)|leading_zero|isinstance\(5\.0", "values keep the type that the model wrote"),
     (r"content_after|surrounding|after_tool|interleaved|noise_between|suffix text|hellohi|Thank you",
      "text after a call is content"),

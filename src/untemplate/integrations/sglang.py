@@ -45,6 +45,7 @@ _templates: Final = partner("sglang.srt.parser.response_template", "sglang", _LE
 _reasoning: Final = partner("sglang.srt.parser.reasoning_parser", "sglang", _LEAST)
 _calls: Final = partner("sglang.srt.function_call.function_call_parser", "sglang", _LEAST)
 _types: Final = partner("sglang.srt.function_call.core_types", "sglang", _LEAST)
+_Result: Final = _templates._ReasoningResult
 _log: Final = logging.getLogger("sglang.untemplate")
 
 _CHOSEN: Final[WeakKeyDictionary[Any, Format]] = WeakKeyDictionary()
@@ -77,6 +78,9 @@ def _without_reasoning(fmt: Format) -> Format:
 # -- Reasoning ----------------------------------------------------------------------------------------------------
 
 
+_NO_TEXT: Final = "", ""
+
+
 class _Split:
     """Splits one output into reasoning and the rest, with calls as written.
 
@@ -96,9 +100,9 @@ class _Split:
             return "", text
         self._text.append(text)
         deltas = self._feed(text)
-        if len(deltas) == 1 and deltas[0].tool_calls is None:
-            return deltas[0].reasoning or "", deltas[0].content or ""
-        return self._take(deltas)
+        if len(deltas) == 1 and (delta := deltas[0]).tool_calls is None:
+            return delta.reasoning or "", delta.content or ""
+        return self._take(deltas) if deltas else _NO_TEXT
 
     def finish(self) -> tuple[str, str]:
         """End the output; return (reasoning, rest) of what was held."""
@@ -155,11 +159,11 @@ class UntemplateReasoning(_templates.ResponseTemplateReasoningDetector):  # type
         self.answer_started = False
         self.stream_reasoning = stream_reasoning
         self._force_nonempty_content = force_nonempty_content
-        self._direct = stream_reasoning and not force_nonempty_content
-        """True if parts are sent as they come."""
         self._prompt = prefix or (self.think_start_token if force_reasoning else "")
         self._tools = tools if tool_call_parser_active else ()
         self._verbatim = grammar_start == _templates.GRAMMAR_FROM_START
+        self._direct = stream_reasoning and not force_nonempty_content and not self._verbatim
+        """True if parts are sent as they come."""
         self._split = self._new_split()
         self._held = ""
         self._answered = False
@@ -170,26 +174,26 @@ class UntemplateReasoning(_templates.ResponseTemplateReasoningDetector):  # type
     def detect_and_parse(self, text: str) -> Any:
         """Return the reasoning and the rest of a whole output."""
         if self._verbatim:
-            return _templates._ReasoningResult(text)
+            return _Result(text)
         split = self._new_split()
         (reasoning, rest), (last, more) = split.feed(text), split.finish()
         reasoning, rest = reasoning + last, rest + more
         if self._force_nonempty_content and not rest:
             reasoning, rest = "", reasoning
-        return _templates._ReasoningResult(rest, reasoning)
+        return _Result(rest, reasoning)
 
     def parse_streaming_increment(self, new_text: str) -> Any:
         """Return the reasoning and the rest that the next text completes."""
-        reasoning, rest = ("", new_text) if self._verbatim else self._split.feed(new_text)
         if self._direct:
-            return _templates._ReasoningResult(rest, reasoning)
-        return self._streamed(reasoning, rest)
+            reasoning, rest = self._split.feed(new_text)
+            return _Result(rest, reasoning)
+        return self._streamed(*(("", new_text) if self._verbatim else self._split.feed(new_text)))
 
     def finish(self) -> Any:
         """Return what was held."""
         result = self._streamed(*self._split.finish(), ended=True)
         if self._force_nonempty_content and not self._answered:
-            return _templates._ReasoningResult(self._held)
+            return _Result(self._held)
         return result
 
     def _streamed(self, reasoning: str, rest: str, ended: bool = False) -> Any:
@@ -200,7 +204,7 @@ class UntemplateReasoning(_templates.ResponseTemplateReasoningDetector):  # type
             reasoning, self._held = (self._held + reasoning, "") if not waits else ("", self._held + reasoning)
         elif self._force_nonempty_content and not self._answered:
             self._held += reasoning
-        return _templates._ReasoningResult(rest, reasoning)
+        return _Result(rest, reasoning)
 
     def starts_message(self, prefix: str) -> bool:
         """True if an output after this prompt may begin with something other than reasoning."""
@@ -275,9 +279,16 @@ class UntemplateToolCalls(_templates.ResponseTemplateToolDetector):  # type: ign
             self._stream = self._parser.stream(tools=tools)
             self._feed = self._stream.feed
         deltas = self._feed(new_text)
-        if len(deltas) == 1 and deltas[0].tool_calls is None:
-            return _Part(deltas[0].content or deltas[0].reasoning or "", _NO_CALLS)
-        return self._result(deltas) if deltas else _NOTHING
+        if not deltas:
+            return _NOTHING
+        if len(deltas) == 1:  # the two common kinds: text, and a part of one call
+            delta = deltas[0]
+            calls = delta.tool_calls
+            if calls is None:
+                return _Part(delta.content or delta.reasoning or "", _NO_CALLS)
+            if len(calls) == 1 and delta.content is None and delta.reasoning is None:
+                return _Part("", (self._item(calls[0]),))
+        return self._result(deltas)
 
     def finish(self, tools: Sequence[Any]) -> Any:
         """Return what was held. A call that was cut is noted, so that SGLang keeps the finish reason."""
