@@ -273,20 +273,21 @@ class TestTls:
 
 
 class TestPipelines:
-    def ask(self, gateway: Running, count: int) -> socket.socket:
-        """Return a client that has sent several requests at once."""
-        body = json.dumps(ASK).encode()
+    def ask(self, gateway: Running, count: int, size: int = 0) -> socket.socket:
+        """Return a client that has sent several requests at once, each with a body of some size."""
+        body = json.dumps(ASK).encode().ljust(size)
         client = connected(gateway)
         head = b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % (CHAT.encode(), len(body))
         client.sendall((head + body) * count)
         return client
 
-    def test_a_client_that_leaves_is_noticed_although_more_requests_wait(self) -> None:
+    @pytest.mark.parametrize("size", [0, 200_000])
+    def test_a_client_that_leaves_is_noticed_although_more_requests_wait(self, size: int) -> None:
         model = scripted("Hello\1")
         engine = model.engine
         assert isinstance(engine, Scripted)
         with running([model], ping_seconds=0.0) as gateway:
-            with self.ask(gateway, 3):
+            with self.ask(gateway, 3, size):
                 assert soon(lambda: len(engine.jobs) == 1)
             assert soon(lambda: len(engine.closed) == 1)
             assert soon(lambda: not gateway.server.server_state.connections)

@@ -44,6 +44,8 @@ _LINGER: Final = 2.0
 """Seconds in which a client can finish sending after it was answered. Only then does it read the response."""
 _DROPPED: Final = 1024 * 1024
 """Most bytes that are dropped after a refusal."""
+_AHEAD: Final = 1024 * 1024
+"""Bytes of requests that wait for the response to an earlier one. Further ones are read after it."""
 _FRAMING: Final = 16
 """Most bytes of framing for each byte of body. A chunk of one byte needs five."""
 
@@ -331,13 +333,19 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self._unanswered = (*(one for one in self._unanswered if not one.response_complete), self.cycle)
         if len(self.pipeline) > PIPELINED:
             self._refuse(429, f"more than {PIPELINED} requests wait for the response to an earlier one")
-        elif self.pipeline:
-            self.flow.resume_reading()  # otherwise it would not be noticed that the client has left
+        else:
+            self._read_ahead()
 
     def on_body(self, body: bytes) -> None:
         self._body += len(body)
         if not self._refused:
             super().on_body(body)
+            self._read_ahead()
+
+    def _read_ahead(self) -> None:
+        """Continue to read while requests wait: otherwise it would not be noticed that the client has left."""
+        if self.pipeline and sum(len(cycle.body) for cycle, _ in self.pipeline) < _AHEAD:
+            self.flow.resume_reading()
 
     def on_message_complete(self) -> None:
         if self._refused or self._upgrade:
