@@ -11,13 +11,19 @@ from .notes import Notes
 from .observe import Record
 
 if TYPE_CHECKING:
-    from .background import Background
     from .manager import Manager
     from .manager.pulling import Pulls
     from .observe import Metrics
     from .protocols.base import Dialect
     from .settings import Settings
     from .store import ResponseStore
+
+
+class Background(Protocol):
+    """Responses that are generated in the background, as far as endpoints use them."""
+
+    async def begin(self, exchange: Exchange) -> None: ...
+    async def stop(self, id: str) -> None: ...
 
 
 class Gateway(Protocol):
@@ -28,7 +34,9 @@ class Gateway(Protocol):
     metrics: Metrics
     store: ResponseStore
     pulls: Pulls
-    background: Background
+
+    @property
+    def background(self) -> Background: ...
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 

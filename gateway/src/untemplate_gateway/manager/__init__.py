@@ -4,7 +4,7 @@ A model that answers requests is an immutable `Model`. To change one, load anoth
 its running requests.
 """
 
-from .manager import Event, Lease, Loader, Manager, Report, Status
-from .model import Model
+from .manager import Event, Lease, Manager, Status
+from .model import Loader, Model, Report
 
 __all__ = ["Event", "Lease", "Loader", "Manager", "Model", "Report", "Status"]

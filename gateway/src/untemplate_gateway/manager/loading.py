@@ -41,8 +41,7 @@ from .choices import (
     names_a_format,
     with_tools,
 )
-from .manager import Loader, Report
-from .model import Model
+from .model import Loader, Model, Report
 from .preflight import estimate, preflight
 from .replaying import replay_models
 from .tokenizers import TokenizerError, resolve_tokenizer

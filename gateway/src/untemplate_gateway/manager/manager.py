@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Final
@@ -23,19 +22,15 @@ import msgspec
 
 from untemplate.errors import close_names, did_you_mean
 
-from ..engines.base import Engine, Health
-from ..errors import ApiError, bad_request, not_found, not_loaded
-from .model import Model
+from ..engines.base import Health
+from ..errors import ApiError, bad_request, not_found
+from .model import Loader, Model
 from .offers import Offer, Offers
+from .restarts import Restarts
 
 _log: Final = logging.getLogger("untemplate.gateway.manager")
 _RETRY_AFTER: Final = {"Retry-After": "5"}
 """Seconds to wait before a retry, while a model is being loaded or the gateway shuts down."""
-
-Report = Callable[[str], None]
-"""Called with the progress of a load, in a few words."""
-Loader = Callable[[Report], Awaitable[Model]]
-"""Loads a model and starts its engine. If it fails, it cleans up after itself."""
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -156,77 +151,6 @@ class Names:
         return f"{which}{hint} (models: {self.listed()})"
 
 
-_AGAIN: Final = 10.0
-"""Seconds after a failed start before the next attempt."""
-
-
-class Restarts:
-    """Engines that have ended by themselves are started again by the next request.
-
-    All requests that come in the meantime wait for the same start, which a client that leaves does not stop. A start
-    that fails is not tried again at once.
-    """
-
-    def __init__(self) -> None:
-        self._tasks: dict[Engine, asyncio.Task[None]] = {}
-        self._failed: dict[Engine, float] = {}
-        """Time of the last failed start."""
-
-    def needs(self, engine: Engine) -> bool:
-        """True if the engine does not run: requests for it must `wait`."""
-        return engine in self._tasks or engine in self._failed or bool(engine.ended)
-
-    async def wait(self, model: Model) -> None:
-        """Wait until the engine of a model has been started again.
-
-        Raises:
-            ApiError: 503: it could not be started; the log has the reason.
-        """
-        task = self.begin(model)
-        if task is not None:
-            await asyncio.wait((task,))
-        if model.engine in self._failed:
-            raise not_loaded(model.name)
-
-    def begin(self, model: Model) -> asyncio.Task[None] | None:
-        """Start the engine of a model again, unless it runs or a start has just failed. Return the task that does."""
-        engine = model.engine
-        if engine in self._tasks:
-            return self._tasks[engine]
-        if engine in self._failed and time.monotonic() - self._failed[engine] < _AGAIN:
-            return None
-        if engine not in self._failed and not engine.ended:
-            return None
-        # In a context of its own: the engine outlives the request.
-        task = asyncio.get_running_loop().create_task(self._start(model), context=contextvars.Context())
-        self._tasks[engine] = task
-        task.add_done_callback(lambda _: self._tasks.pop(engine, None))
-        return task
-
-    async def _start(self, model: Model) -> None:
-        engine, begun = model.engine, time.monotonic()
-        _log.error("model %s: %s; it is started again", model.name, engine.ended or "the engine does not run")
-        try:
-            await engine.close()
-            await engine.start()
-        except Exception as error:
-            self._failed[engine] = time.monotonic()
-            reason = error.detail or error.message if isinstance(error, ApiError) else error
-            _log.error("model %s: could not be started again: %s", model.name, reason)
-            await engine.close()
-        else:
-            self._failed.pop(engine, None)
-            _log.info("model %s ready again (%.1f s)", model.name, time.monotonic() - begun)
-
-    async def end(self, engine: Engine) -> None:
-        """Forget an engine that is about to be closed. A start is cancelled."""
-        self._failed.pop(engine, None)
-        task = self._tasks.get(engine)
-        if task is not None:
-            task.cancel()
-            await asyncio.wait((task,))
-
-
 class Lease:
     """A request's lease of a model: ``async with manager.use(name) as model``."""
 
@@ -244,7 +168,8 @@ class Lease:
             if manager.offers is not None and offered is not None:
                 await manager.offers.ensure(offered)
             slot = manager._slot(self._name)
-            if not manager.restarts.needs(slot.model.engine):
+            engine = slot.model.engine
+            if not engine.ended and engine not in manager.restarts.states:
                 break
             await manager.restarts.wait(slot.model)  # meanwhile, the name may have got another model
         self._slot = slot
@@ -343,10 +268,9 @@ class Manager:
         """True if requests can lease the model of this name now."""
         return name in self._slots or self._closed
 
-    def is_idle(self, name: str) -> bool:
-        """True if the model of this name is loaded and no request uses it."""
-        slot = self._slots.get(name)
-        return slot is not None and not slot.leases
+    def idle(self) -> dict[str, float]:
+        """Return the loaded models that no request uses, each with the time since which it is idle."""
+        return {name: slot.idle_since for name, slot in self._slots.items() if not slot.leases}
 
     def unloaded(self) -> tuple[tuple[str, Model | None], ...]:
         """Return the names of the models that a request would load, each with the model as it was the last time it was

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +16,11 @@ from ..engines.base import Engine
 
 if TYPE_CHECKING:
     from .capabilities import ModelCapabilities
+
+Report = Callable[[str], None]
+"""Called with the progress of a load, in a few words."""
+Loader = Callable[[Report], Awaitable["Model"]]
+"""Loads a model and starts its engine. If it fails, it cleans up after itself."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,13 +16,10 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from ..errors import ApiError, not_loaded
-
-if TYPE_CHECKING:
-    from .manager import Loader, Manager
-    from .model import Model
+from .model import Loader, Model
 
 _log: Final = logging.getLogger("untemplate.gateway.manager")
 _AGAIN: Final = 10.0
@@ -31,6 +28,16 @@ _PATIENCE: Final = 60.0
 """Seconds to wait until another model is idle, if as many are loaded as may be."""
 _LOOKS: Final = 1.0
 """Seconds between two looks for idle models."""
+
+
+class Loads(Protocol):
+    """The manager, as far as its offers use it."""
+
+    def now(self) -> float: ...
+    def is_loaded(self, name: str) -> bool: ...
+    def idle(self) -> dict[str, float]: ...
+    async def load(self, name: str, loader: Loader) -> Model: ...
+    def withdraw(self, name: str) -> asyncio.Task[bool] | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +68,7 @@ class Offers:
         max_loaded: most models of this machine that are loaded at a time; 0 for no limit.
     """
 
-    def __init__(self, manager: Manager, offers: Iterable[Offer], *, max_loaded: int = 0) -> None:
+    def __init__(self, manager: Loads, offers: Iterable[Offer], *, max_loaded: int = 0) -> None:
         self._manager = manager
         self._offers: dict[str, Offer] = {}
         self._names: dict[str, str] = {}
@@ -246,18 +253,16 @@ class Offers:
     async def _reserved(self, name: str) -> bool:
         async with self._room:
             while self._most and len(self._held) + self._leaving >= self._most:
-                idle = [one for one in self._idle() if not self._offers[one[1]].pinned and one[1] in self._held]
+                idle = {n: since for n, since in self._manager.idle().items() if n in self._held and self._may_go(n)}
                 if not idle:
                     self._freed.clear()
                     return False
-                await self._unload(min(idle)[1])
+                await self._unload(min(idle, key=lambda one: (idle[one], one)))
             self._held.add(name)
             return True
 
-    def _idle(self) -> list[tuple[float, str]]:
-        """Return the loaded models without running requests, each with the time since which it is idle."""
-        loaded = [status for status in self._manager.ps() if status.state == "ready" and status.name in self._offers]
-        return [(status.idle_since, status.name) for status in loaded if not status.requests]
+    def _may_go(self, name: str) -> bool:
+        return name in self._offers and not self._offers[name].pinned
 
     async def _unload(self, name: str) -> None:
         closing = self._closing(name)
@@ -279,11 +284,11 @@ class Offers:
     async def unload_idle(self) -> None:
         """Unload the models that had no request for as long as their settings allow."""
         async with self._room:  # a model that is being unloaded must not be loaded at the same time
-            for since, name in self._idle():
+            for name, since in self._manager.idle().items():
                 offer = self._offers.get(name)  # it may have been removed while another model was closed
                 if offer is None or not offer.idle_unload:
                     continue
-                if self._manager.now() - since >= offer.idle_unload and self._manager.is_idle(name):
+                if self._manager.now() - since >= offer.idle_unload and name in self._manager.idle():
                     await self._unload(name)
 
     async def close(self) -> None:

@@ -17,8 +17,8 @@ from ..settings import ModelSettings, Settings, SettingsError
 from . import hub
 from .checkpoint import CheckpointError
 from .loading import check_model, load_models, loader
-from .manager import Event, Manager, Report
-from .model import Model
+from .manager import Event, Manager
+from .model import Model, Report
 from .offers import Offer
 
 

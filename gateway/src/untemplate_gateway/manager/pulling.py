@@ -21,7 +21,8 @@ from ..settings import Settings
 from . import hub
 from .checkpoint import CheckpointError
 from .loading import loader
-from .manager import Manager, Report
+from .manager import Manager
+from .model import Report
 from .opening import offer_of
 
 _MOST: Final = 4

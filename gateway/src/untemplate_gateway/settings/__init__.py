@@ -1,4 +1,4 @@
-"""Settings of the gateway. `declarations` has all of them, `rules` what must hold between them, `sources` reads them.
+"""Settings of the gateway. `declarations` has all of them and the rules between them, `sources` reads them.
 
 Secrets are never printed: not in ``repr``, not in errors, not by ``--show-settings``.
 """

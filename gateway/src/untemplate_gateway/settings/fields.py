@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 import msgspec
 
 from .declarations import ModelSettings, Settings
-from .rules import ENVIRONMENT, HIDDEN, without_password
+from .naming import ENVIRONMENT, HIDDEN, without_password
 
 MODEL_TABLE: Final = "models.NAME"
 """The tables of the settings file that declare several models."""

@@ -21,7 +21,7 @@ from untemplate.errors import SettingsError
 
 from .declarations import LlamaCpp, ModelSettings, Replay, Settings, Vllm
 from .fields import BY_PATH, MODEL_TABLE, Field, fields, masked, model_fields
-from .rules import ENVIRONMENT, nearest
+from .naming import ENVIRONMENT, nearest
 
 _KUBERNETES: Final = re.compile(r"UNTEMPLATE_(SERVICE_(HOST|PORT.*)|PORT_\d+_.*)")
 _OTHERS: Final = frozenset(
