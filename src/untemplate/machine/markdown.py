@@ -43,9 +43,11 @@ _DIFF: Final = re.compile(r"[ \t]*(?:diff|patch)\b", re.IGNORECASE)
 _HUNK: Final = re.compile(r"@@ -\d")
 _DELIMITERS: Final = re.compile(r"[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+")
 """Matches the line between the head of a table and its rows, whose edges may be open."""
-_HEREDOC: Final = re.compile(r"<<(?<![<\w]<<)-?[ \t]?([\"']?)([A-Z][A-Z_\d]+)\1(?=[ \t>|]|\Z)")
+_HEREDOC: Final = re.compile(r"<<(?<![<\w]<<)-?[ \t]?([\"']?)([A-Z][A-Z_\d]+)\1[ \t]*(?=[>|&;)]|\Z)")
 """Matches what begins a text of some lines for a command of a shell. The word ends it, alone on a line."""
 _ENDS_OF_PROSE: Final = (".", ":", "?", "!")
+_BEGINS_PROSE: Final = re.compile(r"[ \t]*+(?:[A-Z][a-z']*+[ \t,]|[^\x00-\x7f])")
+"""Matches the first word of a sentence: a command is written in small letters."""
 _IN_HUNK: Final = ("+", "-", " ", "\\")
 _OPEN_TAGS: Final = re.compile(r"(?:<[^<>/`\n][^<>`\n]{0,63}>){0,3}")
 _OPEN_QUOTE: Final = re.compile(r"(?:\A|[\s(\[{<=:,])\"(?=[^\s\"])[^\"]*\Z")
@@ -78,9 +80,16 @@ def _comment_signs(line: str) -> tuple[int, int]:
     return (-1 if "`" in line else line.rfind("<!--")), line.rfind("-->")
 
 
-def _heredoc_word(line: str) -> str:
+def _opens_comment(start: str, end: str) -> bool:
+    """True if a comment of HTML, which this line opens, goes on after it: the line begins or ends with the opener.
+    Elsewhere it is a word of prose."""
+    return start.lstrip(WS).startswith("<!--") or end.rstrip(WS).endswith("<!--")
+
+
+def _heredoc_word(start: str, end: str) -> str:
     """Return the word that ends the text for a shell's command on this line; empty if it has none, or is prose."""
-    begun = None if "`" in line or line.rstrip(WS).endswith(_ENDS_OF_PROSE) else _HEREDOC.search(line)
+    is_prose = "`" in end or end.rstrip(WS).endswith(_ENDS_OF_PROSE) or _BEGINS_PROSE.match(start) is not None
+    begun = None if is_prose else _HEREDOC.search(end)
     return "" if begun is None else begun.group(2)
 
 
@@ -212,13 +221,15 @@ class TextBefore:
             self._heredoc = ""
             return
         opened, closed = _comment_signs(end)
-        self._in_comment = opened > closed if opened >= 0 or closed >= 0 else self._in_comment
+        if opened >= 0 or closed >= 0:
+            goes_on = closed < 0 and self._in_comment
+            self._in_comment = goes_on or (opened > closed and _opens_comment(start, end))
         self._in_hunk = _HUNK.match(start) is not None or (self._in_hunk and start[:1] in _IN_HUNK)
         self._in_rows = _DELIMITERS.fullmatch(start) is not None or (self._in_rows and "|" in start)
         if self._heredoc:
             self._heredoc = "" if start.strip(WS) == self._heredoc else self._heredoc
         else:
-            self._heredoc = _heredoc_word(end)
+            self._heredoc = _heredoc_word(start, end)
 
     def _extend_line(self, text: str) -> None:
         """Read text of one line without a run."""
@@ -333,11 +344,13 @@ class TextBefore:
         if breaks > 1:
             return False
         opened, closed = _comment_signs(self._line_end)
-        if opened > closed or (closed < 0 and self._in_comment):
+        if opened > closed and (not breaks or _opens_comment(self._line_start, self._line_end)):
+            return True
+        if closed < 0 and self._in_comment:
             return True
         if self._heredoc:
             return not breaks or self._line_start.strip(WS) != self._heredoc
-        return breaks == 1 and _heredoc_word(self._line_end) != ""
+        return breaks == 1 and _heredoc_word(self._line_start, self._line_end) != ""
 
     def closing_sign(self, spaces: str) -> str:
         """Return the sign that closes the inline code or the quotation in which a marker after the text, and after this
