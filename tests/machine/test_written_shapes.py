@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from untemplate import OutputParser
-from untemplate.testing import check
+from untemplate.testing import PieceTokenizer, check
 
 TOOLS = [
     {
@@ -83,3 +83,85 @@ def test_what_is_not_read_is_reported(name: str, raw: str, code: str) -> None:
 def test_the_next_channel_closes_reasoning_of_gemma() -> None:
     found = check("gemma4", "<|channel>thought\nHm.\n<|channel>response\nHello.", exhaustive=True, roundtrip=False)
     assert (found.reasoning, found.content) == ("Hm.", "Hello.")
+
+
+TYPED = [
+    {
+        "type": "function",
+        "function": {
+            "name": "f",
+            "parameters": {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "string"}}},
+        },
+    }
+]
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value", "status", "code"),
+    [
+        ("a", "<value>0.8</value>", "0.8", "recovered", "stray_text"),
+        ("a", "<value>\n0.8\n</value>", "0.8", "recovered", "stray_text"),
+        ("a", "<a>1</a>", "1", "recovered", "stray_text"),
+        ("a", "<value>loud</value>", '"<value>loud</value>"', "invalid_arguments", None),
+        ("a", "<value>1</a>", '"<value>1</a>"', "invalid_arguments", None),
+        ("b", "<value>0.8</value>", '"<value>0.8</value>"', "ok", None),
+    ],
+)
+def test_an_element_around_a_value(key: str, text: str, value: str, status: str, code: str | None) -> None:
+    raw = f"<tool_call>\n<function=f>\n<parameter={key}>\n{text}\n</parameter>\n</function>\n</tool_call>"
+    found = check("qwen3_coder", raw, tools=TYPED, exhaustive=True, roundtrip=False)
+    assert [(c.function.arguments, c.status) for c in found.tool_calls] == [(f'{{"{key}": {value}}}', status)]
+    assert [d.code for d in found.diagnostics] == ([code] * 2 if code else [])
+
+
+INVOKE = '<invoke name="f">\n<parameter name="a">1</parameter>\n</invoke>'
+
+
+def test_a_call_without_the_opener_of_its_section() -> None:
+    raw = f"</think>\n\nSure.\n{INVOKE}\n{INVOKE}\nDone."
+    found = check("minimax_m2", raw, tools=TOOLS, exhaustive=True, roundtrip=False)
+    assert [(c.function.arguments, c.status) for c in found.tool_calls] == [('{"a": "1"}', "recovered")] * 2
+    assert (found.content, [d.code for d in found.diagnostics]) == ("Sure.\nDone.", ["missing_open"] * 2)
+
+
+def test_with_ids_it_is_text() -> None:
+    raw = f"</think>\n\nSure.\n{INVOKE}"
+    tokenizer = PieceTokenizer(("</think>", "<minimax:tool_call>", "</minimax:tool_call>"))
+    parser = OutputParser.named("minimax_m2", tokenizer=tokenizer)
+    found = parser.parse(raw, token_ids=tokenizer.encode(raw), tools=TOOLS)
+    assert (found.tool_calls, found.content) == ([], f"Sure.\n{INVOKE}")
+    assert [(d.code, d.text) for d in found.diagnostics] == [("call_like_text", '<invoke name="')]
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "marker"),
+    [
+        ("lfm2", '<|tool_call_start|><|tool_call_start|>[f(a="1")]<|tool_call_end|>', "<|tool_call_start|>"),
+        ("hermes", '<tool_call>\n<tool_call>\n{"name": "f", "arguments": {"a": "1"}}\n</tool_call>', "<tool_call>"),
+        (
+            "deepseek_v31",
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>"
+            '{"a": "1"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+            "<｜tool▁call▁begin｜>",
+        ),
+    ],
+)
+def test_a_doubled_opener(name: str, raw: str, marker: str) -> None:
+    found = check(name, raw, tools=TOOLS, exhaustive=True, roundtrip=False)
+    assert [(c.function.arguments, c.status) for c in found.tool_calls] == [('{"a": "1"}', "recovered")]
+    assert (found.content, [(d.code, d.text) for d in found.diagnostics]) == (None, [("doubled_open", marker)])
+
+
+@pytest.mark.parametrize(
+    ("raw", "content"),
+    [
+        ("Use <tool_call><tool_call> twice.", "Use <tool_call><tool_call> twice."),
+        (
+            '<tool_call><tool_call><tool_call>{"name": "f", "arguments": {}}</tool_call>',
+            "<tool_call>",
+        ),
+    ],
+)
+def test_a_doubled_opener_without_its_call_is_text(raw: str, content: str) -> None:
+    found = check("hermes", raw, tools=TOOLS, exhaustive=True, roundtrip=False)
+    assert found.content == content

@@ -45,6 +45,7 @@ M2 = Format(
                 ),
             ),
             call_close=Marker("</invoke>\n"),
+            optional=("section",),
         ),
     ),
     special_tokens=("[e~[", "<minimax:tool_call>", "</minimax:tool_call>"),

@@ -77,6 +77,10 @@ class ArgumentsReader(CallBeginning):
         self.name = ""
         self._id = ""
 
+    def recover(self) -> None:
+        """Take note that a part of the call was dropped before its arguments."""
+        self._recovered = True
+
     def begin_object(self, name: str, name_start: int) -> None:
         """Read an object that holds name and arguments; the cursor is at its brace. ``name``: that of a header, and
         ``name_start``: its place in the output."""
@@ -372,6 +376,10 @@ class ArgumentsReader(CallBeginning):
     def drop_arguments(self, code: DiagnosticCode, start: int, values: list[tuple[int, int]]) -> None:
         self._recovered = True
         self.context.drop_arguments(code, start, values)
+
+    def drop_around(self, before: int, after: int) -> None:
+        self._recovered = True
+        self.context.ledger.drop_around("stray_text", ARGUMENT_TEXT, before, after)
 
     def may_be_marker(self, start: int, end: int) -> bool:
         context = self.context

@@ -83,6 +83,8 @@ class CallReader:
         """The marker that these calls began with; empty if they have none."""
         self._opener_end: int = 0
         """Where it ends in the output."""
+        self._recovers: bool = False
+        """True if a marker before the first call is missing or came twice."""
         self.given_name: str = ""
         """The tool of a call whose text does not name it."""
         self.given_start: int = 0
@@ -96,6 +98,7 @@ class CallReader:
         candidate is a syntax and where it is entered. ``ambiguous``: prose may hold the opener too, so the tool must be
         an offered one. ``marked``: there is an opener."""
         self._opener = opener
+        self._recovers = False
         self.given_name = ""
         self._opener_end = self.context.base + self.context.cur.pos
         self._candidates = candidates
@@ -138,6 +141,8 @@ class CallReader:
     def _begin(self, phase: int, marked: bool) -> None:
         """Begin a call in this phase. ``marked``: its opener was written."""
         self._arguments.begin(self.syntax, self._ambiguous, self._list != _NO_LIST, marked)
+        if self._recovers and not self.has_call:
+            self._arguments.recover()
         self._phase = phase
 
     def _begin_object_or_name(self, marked: bool) -> None:
@@ -192,6 +197,30 @@ class CallReader:
         if phase == _BODY:
             return self.syntax.before_body.goes_on_after_spaces
         return spaces_go_on if phase == _CHOOSE else None
+
+    def recover(self) -> None:
+        """Take note that something is wrong with the markers before the first call."""
+        self._recovers = True
+        self._arguments.recover()
+
+    def read_doubled(self, markers: str) -> int:
+        """Drop the marker at the cursor if it is the last of those that have been read, once more: before the first
+        call one may come twice. Return AGAIN, NO_MATCH or MORE."""
+        cur = self.context.cur
+        end = self._candidates[0][0].starts.at(cur.text, cur.pos, cur.final)
+        if self._recovers or end == NO_MATCH:
+            return NO_MATCH
+        if end == MORE:
+            return MORE
+        marker = cur.text[cur.pos : end]
+        if not (markers.rstrip(WS).endswith(marker) and self.context.may_be_marker(cur.pos, end)):
+            return NO_MATCH
+        self.recover()
+        self.context.report("doubled_open", cur.pos, end)
+        self.context.mark(MARKUP, cur.pos)
+        cur.pos = end
+        self.context.mark(DROPPED, end)
+        return AGAIN
 
     def pass_on(self, text: str) -> None:
         """Take note of text of a value, before the cursor, that has been emitted without being read."""

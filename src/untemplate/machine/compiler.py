@@ -114,6 +114,7 @@ def compile_format(fmt: Format, *, tools: bool = True, special: frozenset[str] =
     for syntax, way in zip(program.call_syntaxes, fmt.tools, strict=False):
         _add_call_openers(content, syntax, way)
         _add_call_openers(thinking, syntax, way, marked_only=True)
+        _note_left_out((content, thinking), way, fmt.special_tokens)
     for way in fmt.tools if tools else ():
         for text in _spellings(way.section_close):
             content.setdefault(text, MarkerRule(CLOSE_SECTION))
@@ -249,6 +250,17 @@ def _add_call_openers(
             kind == OPEN_CALLS and text in _accepted(tools) and not _MARKED.search(text)
         )
         rule.entries.append((syntax, entry))
+
+
+def _note_left_out(states: tuple[dict[str, MarkerRule], ...], tools: Tools, special_tokens: tuple[str, ...]) -> None:
+    """Note which section, with a special token, the openers of calls lack that have no such token themselves."""
+    section = tools.section_open
+    if section is None or "section" not in tools.optional or not any(t in section.text for t in special_tokens):
+        return
+    for text in _spellings(tools.call_open):
+        if not any(token in text for token in special_tokens):
+            for rules in states:
+                rules[text].lacks = section.text.strip(WS)
 
 
 def _add_call_texts(rules: dict[str, MarkerRule], fmt: Format) -> None:

@@ -89,6 +89,11 @@ class ReaderContext:
         literal = self.cur.text[start:end]
         return scanner.holds(literal) and scanner.covers(literal, self.base + start)
 
+    def is_special(self, literal: str) -> bool:
+        """True if the literal has a special token, and ids are in use that prove it."""
+        scanner = self.scanner
+        return scanner is not None and scanner.active and scanner.holds(literal)
+
     # -- accounting ---------------------------------------------------------------------------------------------
 
     def mark(self, kind: int, pos: int) -> None:

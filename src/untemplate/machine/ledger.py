@@ -101,6 +101,16 @@ class Ledger:
                     self._saved_spans += len(parts) - 1
                 return
 
+    def drop_around(self, code: DiagnosticCode, kind: int, before: int, after: int) -> None:
+        """Drop and report the first and the last characters of the last span of ``kind``."""
+        spans = self.spans or []
+        found = next((span for span in reversed(spans) if span[0] == kind), (kind, self.frontier, self.frontier))
+        start, end = found[1], found[2]
+        places = [(start, start + before), (end - after, end)] if spans else [(start, end)]
+        for first, last in places:
+            self.cut_out(DROPPED, first, last)
+            self.report(code, first, last)
+
     def change_all(self, new: int) -> None:
         """Change all spans since ``save`` to ``new``."""
         spans = self.spans

@@ -85,7 +85,7 @@ from .program import (
 )
 from .scanner import TokenScanner, check_ids
 from .short_path import MOST_UNCOUNTED, ShortPath
-from .signals import DONE, MORE, NO_MATCH
+from .signals import AGAIN, DONE, MORE, NO_MATCH
 from .tentative_calls import RECOVER, TentativeCalls
 
 _MOST_KEPT: Final = 256
@@ -470,14 +470,17 @@ class Machine(ReaderContext):
                 result = self._read_after_tentative_calls()
             if result == MORE:
                 return
-            if result == NO_MATCH:
-                self._take_back(mode)
-            else:
+            if result != NO_MATCH:
                 self._mode = result
+            elif self._take_back(mode) == MORE:
+                return
 
-    def _take_back(self, mode: int) -> None:
-        """Go on after a call or a header that is none, or that the output ends in."""
+    def _take_back(self, mode: int) -> int:
+        """Go on after a call or a header that is none, or that the output ends in. Return AGAIN or MORE."""
         if mode == READ_CALL and self._has_only_markers():
+            doubled = self._call_reader().read_doubled(self.speculation.raw(self.cur))
+            if doubled != NO_MATCH:
+                return doubled
             self._mode = READ_EMPTY_CALLS
         elif self.cur.final and self._was_undecided():
             self._end_undecided()
@@ -485,6 +488,7 @@ class Machine(ReaderContext):
             self._release()
             if mode == READ_HEADER and self._header_reader().goes_on_in_content:
                 self.state = self.program.states[self.program.content]
+        return AGAIN
 
     def _compact(self) -> None:
         """Remove what has been read from the cursor's text, and end speculation that holds too much."""
@@ -665,6 +669,9 @@ class Machine(ReaderContext):
         cur.pos += len(opener)
         calls = self._calls or self._call_reader()
         calls.enter(rule.entries, rule.ambiguous, rule.kind == OPEN_CALLS, opener)
+        if rule.lacks and not self.in_section:
+            self.report("missing_open", cur.pos - len(opener), cur.pos)
+            calls.recover()
 
     def _begin_quotation(self, closing: str) -> None:
         """Begin tentative calls if there is a sign that may close a quotation after them."""

@@ -61,6 +61,9 @@ class CallHandler(ArgumentWriter):
     def drop_arguments(self, code: DiagnosticCode, start: int, values: list[tuple[int, int]]) -> None:
         """Mark the argument text since ``accounted()`` was ``start`` as dropped, and report these values in it."""
 
+    def drop_around(self, before: int, after: int) -> None:
+        """Mark so many characters at the start and the end of the last value as dropped, and report them."""
+
     def may_be_marker(self, start: int, end: int) -> bool:
         """True if the literal there may be a marker."""
         return True

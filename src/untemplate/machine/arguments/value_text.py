@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, final
 
 from ...jsontext.coercion import TYPES, Param, canonical_type
@@ -15,6 +16,9 @@ from ...jsontext.well_formed import is_deep, is_json
 from ..lexer import WS
 from .base import CallHandler
 from .xml_text import ENTITY_BEGUN, unescape_xml
+
+_ELEMENT: Final = re.compile(rf"[{WS}]*+<(\w{{1,64}})>([^<>]*+)</\1>[{WS}]*+")
+"""Matches an element that models write around a value: no value that is not a string looks like it."""
 
 STREAM: Final = 0
 _HOLD: Final = 1
@@ -142,6 +146,12 @@ class ValueText:
         if self._typed:
             return _as_json(text)
         assert self._param is not None
+        element = None if self._param.may_be_string or self._unescape else _ELEMENT.fullmatch(text)
+        if element is not None:
+            inner = self._param.encode(element.group(2))
+            if inner[0] != '"':
+                call.drop_around(element.start(2), len(text) - element.end(2))
+                return inner
         return self._param.encode(text)
 
     def cut(self, rest: str, call: CallHandler) -> bool:
