@@ -181,6 +181,58 @@ def test_repeated_markers_take_linear_work(fmt: Format) -> None:
     assert slow == []
 
 
+def reported(fmt: Format) -> list[str]:
+    """Return what is repeated in an output about which much is reported: calls, calls with names that are none, quoted
+    calls, and markers that stay text."""
+    call = written(fmt)
+    line = call.replace("\n", " ")
+    named = [call.replace("get_weather", name) + "\n" for name in ("get_weather", "3", "search:0", "unknown")]
+    quoted = [f"`{line}` ", f"`w {line} ", f'"w {line} ', f"\u201cw {line} ", f"| {line} |\n"]
+    names = ["`get_weather {` ", '`{"name": "get_weather"` ', '{"name": "get_weather", ']
+    marks = [text for text in dict.fromkeys(text.strip() for text in literals(fmt)) if len(text) > 3]
+    damaged = [form for text in marks for form in (f"{text[:2]}{text[3:]} ", f"`{text.upper()}` ", f"`w {text} ")]
+    return [*named, *quoted, *names, *damaged, *(text for mark in marks for text in (mark, f"\n{mark} a"))]
+
+
+def reports_linearly(parser: OutputParser, before: str, unit: str, tools: bool) -> bool:
+    """True if an output that is four times as long costs less than seven times as much, in steps and in copies, where
+    its result is made. What is looked at is limited in some reports, so a second size may decide."""
+
+    def work(size: int) -> tuple[int, int]:
+        stream = parser.stream(tools=TOOLS if tools else None, collect=True)
+        stream.feed(before + unit * size)
+        stream.finish()
+        return function_calls(stream.result) + 500, bytes_copied(stream.result) + 20_000
+
+    work(2)  # what is compiled by the first run is not counted
+    small, large = work(24), work(96)
+    if all(more < 7 * less for less, more in zip(small, large, strict=True)):
+        return True
+    return all(more < 7 * less for less, more in zip(large, work(384), strict=True))
+
+
+@pytest.mark.parametrize("fmt", DIFFERENT.values(), ids=list(DIFFERENT))
+def test_reports_take_linear_work(fmt: Format) -> None:
+    parser = OutputParser.from_format(fmt)
+    chosen = reported(fmt)[len(fmt.name) % 7 :: 7]
+    before = content(fmt) + "x "
+    assert [unit for unit in chosen if not reports_linearly(parser, before, unit, tools=len(unit) % 2 == 0)] == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("fmt", DIFFERENT.values(), ids=list(DIFFERENT))
+def test_all_reports_take_linear_work(fmt: Format) -> None:
+    parser = OutputParser.from_format(fmt)
+    slow = [
+        (before, unit, tools)
+        for before in (content(fmt), content(fmt) + "x ")
+        for unit in reported(fmt)
+        for tools in (False, True)
+        if not reports_linearly(parser, before, unit, tools)
+    ]
+    assert slow == []
+
+
 QUOTED = '`w <tool_call> {"name": "get_weather", "arguments": {}} </tool_call> '
 
 
