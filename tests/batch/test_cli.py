@@ -218,6 +218,13 @@ def test_a_format_that_hardly_fits_is_reported(
     assert capsys.readouterr().err == doubts
     assert cli.main(["stats", out]) == 0
     assert capsys.readouterr().err == doubts
+    given, out = jsonl([{"output": "Hm.</think>Hi."}] * 200), str(tmp_path / "other.jsonl")
+    assert cli.main(["batch", given, "-o", out, "--format", "qwen3", "--processes", "1"]) == 0
+    assert capsys.readouterr().err == (
+        "untemplate: reasoning in 0 of 200 rows\n"
+        "untemplate: calls in 0 of 200 rows\n"
+        "untemplate: stray_close in 200 of 200 rows; if the prompts open reasoning, give the column with the prompts\n"
+    )
 
 
 def test_ctrl_c_says_how_to_go_on(

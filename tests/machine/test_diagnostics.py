@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 import untemplate
+from untemplate import OutputParser
 from untemplate.machine.call_state import STATUS_DIAGNOSTICS
 from untemplate.machine.diagnostics import DIAGNOSTICS, DiagnosticCode
 
@@ -45,3 +46,16 @@ def test_every_code_has_a_message():
 
 def test_every_code_is_reported():
     assert reported() | set(STATUS_DIAGNOSTICS.values()) | REPORTED_BY_STREAM == set(DIAGNOSTICS)
+
+
+def test_a_lone_close_of_reasoning_says_what_to_do() -> None:
+    parser = OutputParser.named("hermes+qwen3")
+    (found,) = parser.parse("Hm.</think>Hello").diagnostics
+    assert (found.code, found.message) == (
+        "stray_close",
+        "a closing marker with nothing to close was dropped; if the prompt opens reasoning, pass the prompt: what is "
+        "before the close is reasoning then",
+    )
+    (found,) = parser.parse("<think>Hm.</think>Hello</think>").diagnostics
+    assert found.message == "a closing marker with nothing to close was dropped"
+    assert parser.parse("Hm.</think>Hello", prompt="<|im_start|>assistant\n<think>\n").diagnostics == []

@@ -165,3 +165,20 @@ def test_a_doubled_opener(name: str, raw: str, marker: str) -> None:
 def test_a_doubled_opener_without_its_call_is_text(raw: str, content: str) -> None:
     found = check("hermes", raw, tools=TOOLS, exhaustive=True, roundtrip=False)
     assert found.content == content
+
+
+@pytest.mark.parametrize(
+    ("members", "arguments", "status", "code"),
+    [
+        ('"argumentsss": {"a": "1"}', '{"argumentsss": {"a": "1"}}', "recovered", "missing_open"),
+        ('"paramters": {}', '{"paramters": {}}', "recovered", "missing_open"),
+        ('"argumentsss": "1"', '{"argumentsss": "1"}', "ok", "variant_spelling"),
+        ('"options": {"a": 1}', '{"options": {"a": 1}}', "ok", "variant_spelling"),
+        ('"paramters": {}, "a": 1', '{"paramters": {}, "a": 1}', "ok", "variant_spelling"),
+    ],
+)
+def test_a_damaged_key_of_the_arguments(members: str, arguments: str, status: str, code: str) -> None:
+    raw = f'<tool_call>\n{{"name": "f", {members}}}\n</tool_call>'
+    found = check("hermes", raw, exhaustive=True, roundtrip=False)
+    assert [(c.function.arguments, c.status) for c in found.tool_calls] == [(arguments, status)]
+    assert [d.code for d in found.diagnostics] == [code]

@@ -37,6 +37,9 @@ _USUAL_NAME: Final = re.compile(r"[^\W\d](?:[\w\-./ ]|:(?!\d))*+")
 """Matches the name of a tool. A number, a number after a colon and signs of markup are no part of one."""
 _NEAR: Final = 1024
 """Characters before the place of a call in which its name is looked for; no longer name is read."""
+_OPENED_BY_PROMPT: Final = (
+    "; if the prompt opens reasoning, pass the prompt: what is before the close is reasoning then"
+)
 _REPORTS_OF_TEXT: Final = frozenset({"quoted_call", "held_too_long"})
 _CALL_KINDS: Final = frozenset({NAME_TEXT, ID_TEXT, ARGUMENT_TEXT})
 _KINDS: Final[dict[int, SpanKind]] = {
@@ -276,9 +279,18 @@ class FormatStream(StreamBackend):
     def _diagnostics(self, problems: list[tuple[DiagnosticCode, int, int]]) -> list[Diagnostic]:
         raw = "".join(self._raw or ())
         return [
-            Diagnostic(code=code, message=DIAGNOSTICS[code], start=start, end=end, text=raw[start:end][:200])
+            Diagnostic(
+                code=code, message=self._message(code, raw[start:end]), start=start, end=end, text=raw[start:end][:200]
+            )
             for code, start, end in sorted(problems, key=lambda problem: problem[1])
         ]
+
+    def _message(self, code: DiagnosticCode, text: str) -> str:
+        """Return what a diagnostic says about this text of the output."""
+        own = self._own_markers
+        may_open = code == "stray_close" and own is not None and not self._machine.has_closed_reasoning
+        lone = may_open and own is not None and text.strip() in own.closes_of_reasoning
+        return DIAGNOSTICS[code] + _OPENED_BY_PROMPT if lone else DIAGNOSTICS[code]
 
     def _foreign(self, content: str, marker: str, place: int, meaning: str) -> Diagnostic:
         """Report a marker of another format in the content."""

@@ -174,6 +174,12 @@ class OwnMarkers:
         parts = [*self._format.tools, *bodies, *(getattr(body, "arguments", None) for body in bodies)]
         return frozenset(_texts(*(getattr(part, name, None) for part in parts for name in _CLOSES)))
 
+    @cached_property
+    def closes_of_reasoning(self) -> frozenset[str]:
+        """The markers that close reasoning."""
+        reasoning = self._format.reasoning
+        return frozenset() if reasoning is None else frozenset(_texts(reasoning.close))
+
     # -- markers that were not read as such ---------------------------------------------------------------------
 
     def unread_in_content(self, content: str, calls: bool) -> tuple[int, str] | None:

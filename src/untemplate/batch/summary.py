@@ -17,6 +17,9 @@ _FEWEST_ROWS: Final = 100
 _OTHERS: Final = "(others)"
 """Models can write any name of a tool, so only so many are counted by name."""
 
+_ADVICE: Final = {"stray_close": "if the prompts open reasoning, give the column with the prompts"}
+"""Code → what to do if most rows have it."""
+
 
 class Summary(msgspec.Struct):
     """Figures about records.
@@ -97,9 +100,8 @@ class Summary(msgspec.Struct):
         found = [f"{part} in 0 of {parsed:,} rows" for part, count in parts.items() if not count]
         for code, rows in self.flawed_rows.items():
             if 2 * rows > parsed:
-                found.append(
-                    f"{code} in {rows:,} of {parsed:,} rows; untemplate guess shows whether the format is right"
-                )
+                advice = _ADVICE.get(code, "untemplate guess shows whether the format is right")
+                found.append(f"{code} in {rows:,} of {parsed:,} rows; {advice}")
         return found
 
     def tables(self) -> dict[str, dict[str, int]]:

@@ -74,7 +74,7 @@ DIAGNOSTICS: Final[dict[DiagnosticCode, str]] = {
     "nested_too_deep": "values are nested too deep; what is in the innermost one that is read is its text",
     "quoted_call": "a call that the text around it quotes was not taken as a call; it is content",
     "stray_close": "a closing marker with nothing to close was dropped",
-    "stray_text": "text between the arguments and the end of the call, between two closes or around a value was dropped",
+    "stray_text": "text between arguments and the end of the call, between closes or around a value was dropped",
     "text_between_arguments": "text between arguments was dropped",
     "uncertified_arguments": "the call needs an ability that the certificate of the format denies",
     "unclosed_message": "a message header came before the message before it was closed; that ends there",

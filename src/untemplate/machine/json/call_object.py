@@ -27,6 +27,9 @@ _SHORT: Final = 128
 _SIMPLE: Final = re.compile(r'"([^"\\]*)"')
 """A string that has arrived whole and has no escapes."""
 
+_BEGINS: Final = 5
+"""Characters of a key by which a damaged one is recognised."""
+
 _OPEN: Final = 0
 _KEY: Final = 1
 _COLON: Final = 2
@@ -480,6 +483,13 @@ class CallObjectReader(ArgumentReader):
             call.put(held)
         return True
 
+    def _is_damaged(self) -> bool:
+        """True if the only other member is an object whose key begins as that of the arguments: ``argumentsss``."""
+        begins = [key[:_BEGINS] for key in self._syntax.arguments_keys if len(key) >= _BEGINS]
+        return (
+            len(self._others) == 1 and self._others[0].endswith("}") and self._others[0][1:].startswith(tuple(begins))
+        )
+
     def _end(self, cur: Cursor, call: CallHandler) -> bool:
         """Use a closing brace. False if only the nested object has ended, or this is not a call."""
         if self._nested and not self._closed_inner:
@@ -500,7 +510,10 @@ class CallObjectReader(ArgumentReader):
         if not self.committed:
             return False
         if not self._has_arguments and self._others:
-            call.report_at("variant_spelling", *self._others_values[0])
+            if self._is_damaged():
+                call.report("missing_open", cur.pos, cur.pos)
+            else:
+                call.report_at("variant_spelling", *self._others_values[0])
             call.put("{" + ", ".join(self._others) + "}")
         self.whole = True
         return True
