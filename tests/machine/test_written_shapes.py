@@ -124,6 +124,13 @@ def test_a_call_without_the_opener_of_its_section() -> None:
     assert (found.content, [d.code for d in found.diagnostics]) == ("Sure.\nDone.", ["missing_open"] * 2)
 
 
+@pytest.mark.parametrize("tools", [None, [{"type": "function", "function": {"name": "g"}}]])
+def test_with_other_tools_it_is_text(tools: list[dict[str, object]] | None) -> None:
+    found = check("minimax_m2", f"</think>\n\nSure.\n{INVOKE}", tools=tools, exhaustive=True, roundtrip=False)
+    assert (found.tool_calls, found.content) == ([], f"Sure.\n{INVOKE}")
+    assert [d.code for d in found.diagnostics] == ["call_like_text"]
+
+
 def test_with_ids_it_is_text() -> None:
     raw = f"</think>\n\nSure.\n{INVOKE}"
     tokenizer = PieceTokenizer(("</think>", "<minimax:tool_call>", "</minimax:tool_call>"))

@@ -442,8 +442,10 @@ class FreeText:
             return False
         if rule.ambiguous and not self._begins_sentence(start):
             return False
-        if rule.lacks and context.checks_ids and not context.in_section and context.is_special(rule.lacks):
-            return False
+        if rule.lacks and not context.in_section:
+            is_provable = context.checks_ids and context.is_special(rule.lacks)
+            if is_provable or not context.tools.known:
+                return False
         if context.state.region == IN_REASONING and context.reasoning_calls == NEVER:
             return False
         if self._text_marker < 0 and self.before.is_empty:

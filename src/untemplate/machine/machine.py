@@ -668,8 +668,9 @@ class Machine(ReaderContext):
         opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[cur.pos : end]
         cur.pos += len(opener)
         calls = self._calls or self._call_reader()
-        calls.enter(rule.entries, rule.ambiguous, rule.kind == OPEN_CALLS, opener)
-        if rule.lacks and not self.in_section:
+        lacks_section = rule.lacks != "" and not self.in_section
+        calls.enter(rule.entries, rule.ambiguous or lacks_section, rule.kind == OPEN_CALLS, opener)
+        if lacks_section:
             self.report("missing_open", cur.pos - len(opener), cur.pos)
             calls.recover()
 

@@ -57,8 +57,8 @@ class MarkerRule:
         self.in_section_only: bool = False
         """OPEN_CALLS: True if it counts only in an open section."""
         self.lacks: str = ""
-        """OPEN_CALLS: the opener of a section, with a special token, that the model has left out if none is open. The
-        calls are read, and reported, as long as no ids are in use that would have proved it."""
+        """OPEN_CALLS: the opener of a section, with a special token, that the model has left out if none is open. Calls
+        of offered tools are read then, and reported, as long as no ids are in use that would have proved it."""
         self.at_start_only: bool = False
         """OPEN_TURN, and CLOSE_REASONING that is a sentence of prose: True if it counts only at the start."""
         self.in_header: bool = False
