@@ -76,11 +76,11 @@ def test_flat_text_is_read_as_a_scan_reads_it(state: int, word_heads: str, text:
     inside, states, up_to_brace = flat_text(word_heads)[state]
     scanner = JsonScanner(word_heads=word_heads)
     scanner.state = state
-    scanner.closers = ["}"]
+    scanner.closers = bytearray(b"}")
     end = scanner.scan(text, 0)
     found = inside.match(text)
     if found is not None:
-        assert (end, scanner.state, scanner.closers) == (len(text), states[found.lastindex or 0], ["}"])
+        assert (end, scanner.state, scanner.closers) == (len(text), states[found.lastindex or 0], b"}")
     else:
         assert end < len(text) or scanner.state >= AT_STRING or set(text) & set("\\[}")
     closed = up_to_brace.match(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -104,3 +105,18 @@ def test_the_levels_of_python_style_values_count_as_held() -> None:
     (call,) = parsed.tool_calls
     assert call.function.arguments == f'{{"a": {nested(200)}, "b": 3}}'
     assert (call.status, [d.code for d in parsed.diagnostics]) == ("recovered", ["nested_too_deep", "unquoted_value"])
+
+
+def test_a_level_of_json_takes_a_byte() -> None:
+    """A model may open very many brackets and close none."""
+    stream = OutputParser.named("hermes").stream()
+    stream.feed('<tool_call>{"name": "f", "arguments": {"a": ')
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(300):
+            stream.feed("[" * 1000)
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert grown < 500_000

@@ -8,7 +8,7 @@ There is one scanner with two sets of rules:
 * Strict: the text is broken at the first character that no JSON text could have there. ``scan`` stops in front of
   each string and each word (a number, a constant, or whatever is written in their place), and the caller checks it.
 
-The state is one integer and a list of the open brackets. A generator would need fewer states, but generators cannot be
+The state is one integer and the open brackets. A generator would need fewer states, but generators cannot be
 copied, and streams are copied in the middle of a value. Measured per delta, a generator was not faster.
 """
 
@@ -45,6 +45,9 @@ AT_WORD: Final = 4096
 ENDED: Final = 8192
 BROKEN: Final = 16384
 
+BRACE: Final = 125
+"""What closes an object, as a byte."""
+_CLOSERS: Final = {"{": BRACE, "}": BRACE, "[": 93, "]": 93}
 _BEFORE_VALUE: Final = VALUE | FIRST_VALUE | ANYTHING
 _BEFORE_STRING: Final = _BEFORE_VALUE | KEY | FIRST_KEY
 _BEFORE_COMMA: Final = NEXT | ANYTHING | SEPARATOR
@@ -66,8 +69,8 @@ class JsonScanner:
         self.state: int = VALUE
         self.before: int = VALUE
         """The state in front of the string or word at which ``scan`` stopped, or of what broke the text."""
-        self.closers: list[str] = []
-        """The closing brackets of what is open, the innermost last."""
+        self.closers: bytearray = bytearray()
+        """The closing brackets of what is open, the innermost last. A model may open very many: each takes a byte."""
         self._strict: bool = strict
         self._word_heads: str = word_heads
         self._spaces: re.Pattern[str] = _STRICT_SPACES if self._strict else _ANY_SPACES
@@ -130,12 +133,12 @@ class JsonScanner:
                 if state & (_BEFORE_COMMA if c == "," else _BEFORE_COLON):
                     pos += 1
                     if self._strict:
-                        state = VALUE if c == ":" or closers[-1] != "}" else KEY
+                        state = VALUE if c == ":" or closers[-1] != BRACE else KEY
                     else:
                         state, pos = _after_separator(text, pos)
                     continue
             elif c == "}" or c == "]":
-                if state & _BEFORE_CLOSER and closers[-1] == c:
+                if state & _BEFORE_CLOSER and closers[-1] == _CLOSERS[c]:
                     closers.pop()
                     pos += 1
                     if not closers:
@@ -145,7 +148,7 @@ class JsonScanner:
                     continue
             elif c == "{" or c == "[":
                 if state & _BEFORE_VALUE:
-                    closers.append("}" if c == "{" else "]")
+                    closers.append(_CLOSERS[c])
                     pos += 1
                     if self._strict:
                         state = FIRST_KEY if c == "{" else FIRST_VALUE

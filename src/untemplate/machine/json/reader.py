@@ -9,6 +9,7 @@ from ...jsontext.scanner import (
     ANYTHING,
     AT_STRING,
     AT_WORD,
+    BRACE,
     BROKEN,
     ENDED,
     IN_ESCAPE,
@@ -88,13 +89,13 @@ class JsonReader(JsonScanner):
         found = pattern.match(text, start + 1)
         if found is None:
             return False
-        self.closers.append("}")
+        self.closers.append(BRACE)
         self.state = states[found.lastindex or 0]
         return True
 
     def _end_flat(self, text: str, start: int) -> int:
         """Read the end of an object at once, if nothing is open in it, and return where it ends; 0 if not."""
-        if len(self.closers) != 1 or self.closers[0] != "}" or self.state not in self._flat:
+        if len(self.closers) != 1 or self.closers[0] != BRACE or self.state not in self._flat:
             return 0
         found = self._flat[self.state][2].match(text, start)
         if found is None:
