@@ -257,9 +257,12 @@ def _opens_call(fmt: Format, text: str, after: str, syntaxes: tuple[Tools, ...])
         # Markers of calls without a call are dropped, so a close or the end of the turn is enough as well.
         nothing: list[tuple[str, ...] | NamedBody] = [(*closes, *spellings_of(tools.list_close, fmt.turn.end))]
         for openers, sequences in _openers(tools):
-            for _, end in _places(text, after, openers):
+            for start, end in _places(text, after, openers):
+                # An opener directly before the same one is dropped.
+                doubled = not text[end:].strip(WS) and after.lstrip(WS).startswith(whole[start:end])
                 if (
                     cut
+                    or doubled
                     or end > len(text)
                     or any(_follows(tools, parts, whole[end:], len(after)) for parts in (*sequences, nothing))
                 ):
