@@ -253,6 +253,16 @@ def test_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err == "untemplate: error: no vector is of these formats, levels and rules\n"
 
 
+def test_without_the_vectors_the_command_that_installs_them_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "untemplate_vectors", None)
+    monkeypatch.setattr("untemplate.installed._checkout", lambda: Path("/checkout"))
+    assert cli.main(["conform"]) == 2
+    problem = "conform needs --vectors FOLDER, or untemplate-vectors: pip install '/checkout/vectors'"
+    assert capsys.readouterr().err == f"untemplate: error: {problem}\n"
+
+
 def test_the_loader() -> None:
     code = (
         "import untemplate_vectors as v; print(sum(1 for _ in v.vectors()), len(v.formats()), v.manifest()['version'])"

@@ -9,7 +9,12 @@ if TYPE_CHECKING:
 
 __all__ = ["install_command"]
 
-_FOLDERS = {"untemplate": ".", "untemplate-gateway": "gateway", "untemplate-demo": "demo"}
+_FOLDERS = {
+    "untemplate": ".",
+    "untemplate-gateway": "gateway",
+    "untemplate-demo": "demo",
+    "untemplate-vectors": "vectors",
+}
 """The distributions of a checkout, and their folders."""
 
 
@@ -17,7 +22,7 @@ def install_command(name: str, *extras: str) -> str:
     """Return the command that installs a distribution of this project, with extras.
 
     Args:
-        name: ``untemplate``, ``untemplate-gateway`` or ``untemplate-demo``.
+        name: ``untemplate``, ``untemplate-gateway``, ``untemplate-demo`` or ``untemplate-vectors``.
         extras: extras of it.
     """
     named = f"[{','.join(extras)}]" if extras else ""

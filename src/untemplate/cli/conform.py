@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..conform import CommandError, Report, command, own_parser, report_of, run, with_tools
+from ..installed import install_command
 from ..terminal import visible
 from .common import UsageError, note, print_json, print_text, table, write_file
 
@@ -47,9 +48,8 @@ def _data(folder: str | None) -> tuple[list[dict[str, Any]], dict[str, Any], set
         try:
             from untemplate_vectors import FOLDER
         except ModuleNotFoundError:
-            raise UsageError(
-                "conform needs the package untemplate-vectors, or --vectors FOLDER with its files"
-            ) from None
+            command = install_command("untemplate-vectors")
+            raise UsageError(f"conform needs --vectors FOLDER, or untemplate-vectors: {command}") from None
         folder = str(FOLDER)
     try:
         with (Path(folder) / "vectors.jsonl").open(encoding="utf-8") as lines:
