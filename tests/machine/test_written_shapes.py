@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from untemplate import OutputParser
+from untemplate import OutputParser, Policy
 from untemplate.testing import PieceTokenizer, check
 
 TOOLS = [
@@ -189,3 +189,14 @@ def test_a_damaged_key_of_the_arguments(members: str, arguments: str, status: st
     found = check("hermes", raw, exhaustive=True, roundtrip=False)
     assert [(c.function.arguments, c.status) for c in found.tool_calls] == [(arguments, status)]
     assert [d.code for d in found.diagnostics] == [code]
+
+
+def test_a_doubled_opener_that_is_only_spelled() -> None:
+    raw = '<tool_call><tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    tokenizer = PieceTokenizer(("<tool_call>", "</tool_call>"), spell=True)
+    policy = Policy(spelled_markers="marker")
+    stream = OutputParser.named("hermes", tokenizer=tokenizer, policy=policy).stream(collect=True)
+    for piece, token in zip(tokenizer.pieces(raw), tokenizer.encode(raw), strict=True):
+        stream.feed(piece, [token])
+    stream.finish()
+    assert [call.status for call in stream.result().tool_calls] == ["recovered"]

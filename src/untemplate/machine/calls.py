@@ -207,13 +207,10 @@ class CallReader:
         """Drop the marker at the cursor if it is the last of those that have been read, once more: before the first
         call one may come twice. Return AGAIN, NO_MATCH or MORE."""
         cur = self.context.cur
-        end = self._candidates[0][0].starts.at(cur.text, cur.pos, cur.final)
-        if self._recovers or end == NO_MATCH:
-            return NO_MATCH
-        if end == MORE:
-            return MORE
-        marker = cur.text[cur.pos : end]
-        if not (markers.rstrip(WS).endswith(marker) and self.context.may_be_marker(cur.pos, end)):
+        end = NO_MATCH if self._recovers else self._at(self._candidates[0][0].starts)
+        if end < 0:
+            return end
+        if not markers.rstrip(WS).endswith(cur.text[cur.pos : end]):
             return NO_MATCH
         self.recover()
         self.context.report("doubled_open", cur.pos, end)
