@@ -29,6 +29,8 @@ test: lint types imports unit ## everything CI runs; ends with the count of test
 lint: $(STAMP) ## ruff: rules and formatting
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
+	@$(BIN)/ruff format --check --quiet --line-length 85 docs/*.md || \
+	    { echo 'run: ruff format --line-length 85 docs/*.md' >&2; exit 1; }
 
 types: $(STAMP) ## mypy, strict for src and gateway/src
 	@$(BIN)/mypy
