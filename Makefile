@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test compare-llamacpp unmeasured test-batch test-scaling test-edge test-grammar test-canitoolcall test-integrations test-vllm test-clients test-inspector test-smollm lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs words site demo-model lock clean
+.PHONY: help run test compare-llamacpp unmeasured test-batch test-scaling test-edge test-grammar test-canitoolcall test-integrations test-vllm test-clients test-inspector test-smollm lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs names words site demo-model lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -164,6 +164,9 @@ laws: $(STAMP) ## the laws, exhaustively (slow, opt-in)
 
 docs: $(STAMP) ## write the pages and pictures that are made from the code
 	@$(BIN)/python docs/generate_index.py && $(BIN)/python docs/generate.py && $(BIN)/python docs/pictures.py
+
+names: $(STAMP) ## renew the names of other projects' parsers from their newest wheels, print what is new (opt-in; 1 GB; PROJECTS="lmdeploy")
+	@$(BIN)/python docs/renew_names.py $(PROJECTS)
 
 words: ## words of each page: written by people, and made by programs
 	@python3 docs/words.py

@@ -153,18 +153,21 @@ MODELS_HEAD = """\
 <!-- Made by `make docs` from src/untemplate/formats/ and docs/engine_names.json. Do not edit. -->
 
 *Name* is the one for `OutputParser.named(name)`, `--format` and `--enforce-parser`. `hermes+qwen3` means the calls of
-`hermes` and the reasoning of `qwen3`. The other columns have the names of the parsers in each engine: first for tool
-calls, then for reasoning. A dash means that the engine's lists have no name for it. The lists are those of vLLM 0.33,
-SGLang 0.5.23, Ollama, TensorRT-LLM and vllm.rs. llama.cpp has no names of parsers: [its analysis](from-llamacpp.md)
-names structures. TensorRT-LLM's tool parser `qwen3` is `hermes` here, because `qwen3` names the
-reasoning. `untemplate formats MODEL` shows the entries for one model, and
+`hermes` and the reasoning of `qwen3`. The other columns have the names in each project: of an engine first for tool
+calls, then for reasoning. A dash means that its lists have no name for it. `make names` renews those that come from
+wheels; the others are kept by hand.
+
+{versions}
+llama.cpp has no names of parsers: its column has the structure of the calls in [its words](from-llamacpp.md), by our
+Format of them, or *own* where it has no word for that. TensorRT-LLM's tool parser `qwen3` is `hermes` here,
+because `qwen3` names the reasoning. `untemplate formats MODEL` shows the entries for one model, and
 [formats.md](formats.md) every entry with its evidence.
 
 A model can write another format than its name suggests. `OutputParser.for_model(model)` measures the formats against
 the model's chat template.
 
-| models | name | vLLM | SGLang | Ollama | TensorRT-LLM | vllm.rs |
-| --- | --- | --- | --- | --- | --- | --- |
+| models | name | {columns} |
+| --- | --- | {rule} |
 """
 UNLISTED_HEAD: Final = """\
 ## Names without a format
@@ -175,31 +178,78 @@ UNLISTED_HEAD: Final = """\
 MOST_MODELS: Final = 40
 """Patterns of models that a table shows of one entry."""
 MODELS_LINK: Final = "[names by model](models-names.md)"
-ENGINE_COLUMNS: Final[tuple[Engine, ...]] = ("vllm", "sglang", "ollama", "tensorrt-llm", "vllm.rs")
+ENGINE_COLUMNS: Final[Mapping[Engine, str]] = {
+    "vllm": "vLLM",
+    "sglang": "SGLang",
+    "ollama": "Ollama",
+    "tensorrt-llm": "TensorRT-LLM",
+    "dynamo": "dynamo",
+    "vllm.rs": "vllm.rs",
+}
+PROJECT_COLUMNS: Final[Mapping[str, str]] = {
+    "mlx-lm": "mlx-lm",
+    "lmdeploy": "LMDeploy",
+    "xinference": "Xinference",
+    "smg tool-parser": "SGLang's gateway",
+    "ms-swift": "ms-swift",
+    "tinker-cookbook": "tinker-cookbook",
+    "renderers": "renderers",
+}
 
 
 def models_page() -> str:
     """Return the page ``models-names.md``."""
     engines = json.loads((DOCS / "engine_names.json").read_text("utf-8"))
+    projects = json.loads((DOCS.parent / "tests" / "data" / "names.json").read_text("utf-8"))["projects"]
+    titles = [*ENGINE_COLUMNS.values(), "llama.cpp", *PROJECT_COLUMNS.values()]
+    shown = ((ENGINE_COLUMNS, engines), (PROJECT_COLUMNS, projects))
+    known = [(title, lists[name]["version"]) for table, lists in shown for name, title in table.items()]
+    versions = "\n".join(f"* {title} {version}" for title, version in known if version[0].isdigit())
+    head = MODELS_HEAD.format(
+        versions=versions,
+        columns=" | ".join(titles),
+        rule=" | ".join("---" for _ in titles),
+    )
     patterns = {pattern for entry in entries() if entry.verified for pattern in entry.models if "/" in pattern}
-    models = "".join(_model(pattern, engines) for pattern in sorted(patterns, key=str.lower))
+    models = "".join(_model(pattern, engines, projects) for pattern in sorted(patterns, key=str.lower))
     names = "".join(f"* `{name}`: {reason}.\n" for name, reason in sorted(UNLISTED.items()))
-    return f"{MODELS_HEAD}{models}\n{UNLISTED_HEAD}{names}"
+    return f"{head}{models}\n{UNLISTED_HEAD}{names}"
 
 
-def _model(pattern: str, engines: Mapping[Engine, Mapping[Kind, Sequence[str]]]) -> str:
+def _model(
+    pattern: str, engines: Mapping[Engine, Mapping[Kind, Sequence[str]]], projects: Mapping[str, Mapping[str, Any]]
+) -> str:
     """Return the row of a pattern of model ids."""
     example = pattern.replace("*", "")
     rows = {kind: next((row for row, _ in ranked(kind, example, None)), None) for kind in registry.KINDS}
-    cells = [f"`{pattern}`", f"`{chosen_name(next(suggested(example, None))[1])}`"]
+    chosen = next(suggested(example, None))[1]
+    cells = [f"`{pattern}`", f"`{chosen_name(chosen)}`"]
     for engine in ENGINE_COLUMNS:
         theirs = [_their_names(rows[kind], engines[engine][kind]) for kind in ("tool", "reasoning")]
         cells.append("; ".join(theirs) if any(cell != "-" for cell in theirs) else "-")
+    cells.append(_structure(chosen))
+    row = rows["tool"] or rows["reasoning"]
+    cells += [_their_names(row, projects[project]["names"]) for project in PROJECT_COLUMNS]
     return "| " + " | ".join(cells) + " |\n"
 
 
+def _structure(fmt: Format) -> str:
+    """Return llama.cpp's word for the structure of the calls of a Format."""
+    if not fmt.tools:
+        return "-"
+    body = fmt.tools[0].body
+    if isinstance(body, JsonBody):
+        return "`JSON_NATIVE`"
+    if isinstance(body.arguments, JsonArguments):
+        return "`TAG_WITH_JSON`"
+    return "`TAG_WITH_TAGGED`" if isinstance(body.arguments, TaggedArguments) else "*own*"
+
+
 def _their_names(row: registry.IndexRow | None, known: Sequence[str]) -> str:
-    return "-" if row is None else _listed(tuple(name for name in (row.name, *row.aliases) if name in known)) or "-"
+    """Return the names of a list that find an entry."""
+    if row is None:
+        return "-"
+    return _listed(tuple(name for name in known if registry.finds(row, name))) or "-"
 
 
 def _evidence(entries: tuple[Entry, ...]) -> Iterator[str]:

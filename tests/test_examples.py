@@ -30,11 +30,14 @@ NEEDS = {
     "inspect_ai_messages.py": "inspect_ai",
     "litellm_proxy.py": "litellm",
     "lm_eval_filter.py": "lm_eval",
+    "ms_swift_template.py": "swift",
     "renderers_rollout.py": "renderers",
     "sglang_parsers.py": "sglang",
+    "tinker_cookbook_renderer.py": "tinker_cookbook",
     "transformers_template.py": "transformers",
     "trl_grpo.py": "trl",
     "verl_tool_parser.py": "verl",
+    "xinference_parser.py": "xinference",
 }
 """Modules that the tests do not install; `make test-integrations` runs these examples, with logs of those projects."""
 

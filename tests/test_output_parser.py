@@ -278,9 +278,17 @@ class TestTokenIds:
         assert (parsed.reasoning_content, parsed.content) == ("word", "Look")
         assert [(c.function.name, c.function.arguments) for c in parsed.tool_calls] == [("f", "{}")]
 
-    def test_the_prompt_may_be_ids(self, parser: OutputParser) -> None:
-        parsed = parser.parse("hm</think>Yes", prompt_token_ids=[5, 4, 5, 0])
-        assert parsed.message() == {"role": "assistant", "content": "Yes", "reasoning": "hm"}
+    @pytest.mark.parametrize("name", ["prompt", "prompt_token_ids"])
+    def test_the_prompt_may_be_ids(self, parser: OutputParser, name: str) -> None:
+        prompt: Any = {name: [5, 4, 5, 0]}
+        message = {"role": "assistant", "content": "Yes", "reasoning": "hm"}
+        assert parser.parse("hm</think>Yes", **prompt).message() == message
+        tokens = parser.parse_tokens([5, 1, 5], **prompt)
+        assert (tokens.output.reasoning_content, tokens.output.content) == ("word", "word")
+
+    def test_the_prompt_is_given_once(self, parser: OutputParser) -> None:
+        with pytest.raises(ValueError, match=r"\Aprompt, prompt_token_ids: both are token ids: give one of them\Z"):
+            parser.stream(prompt=[1], prompt_token_ids=[1])
 
     def test_what_cannot_be_told_apart_is_reported(self) -> None:
         """One id, two literals, one delta, and a vocabulary that does not know the other tokens."""
@@ -424,7 +432,8 @@ def test_arguments_of_the_wrong_type(arguments: dict[str, object], message: str)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"prompt": [1]}, "prompt: expected str, got list: [1]"),
+        ({"prompt": 1}, "prompt: expected str, or a list of token ids, got int: 1"),
+        ({"prompt": ["a"]}, "prompt: expected str, or a list of token ids, got list: ['a']"),
         ({"policy": {}}, "policy: expected Policy, got dict: {}"),
         ({"prefill": b"x"}, "prefill: expected str, got bytes: b'x'"),
         ({"seed": 1.5}, "seed: expected int, str or bytes, got float: 1.5"),

@@ -11,7 +11,7 @@ from dataclasses import fields
 from datetime import date
 from itertools import product
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -187,8 +187,8 @@ def test_an_alias():
     assert named("openai") == named("gpt-oss") == named("openai_gptoss")
 
 
-# The names of parsers in vLLM 0.33, SGLang 0.5.23, Ollama, Dynamo and TensorRT-LLM. Those that no entry has are listed
-# below; TensorRT-LLM's tool parser ``qwen3`` has the name of a reasoning format here (docs/models-names.md).
+# The names of parsers in vLLM, SGLang, Ollama, Dynamo and TensorRT-LLM. Some have a reason why they have no entry;
+# TensorRT-LLM's tool parser ``qwen3`` has the name of a reasoning format here (docs/models-names.md).
 ENGINE_NAMES: dict[Engine, dict[Kind, list[str]]] = json.loads(
     (Path(__file__).parents[1] / "docs" / "engine_names.json").read_text("utf-8")
 )
@@ -197,7 +197,7 @@ ENGINE_NAMES: dict[Engine, dict[Kind, list[str]]] = json.loads(
 @pytest.mark.parametrize("engine", ENGINE_NAMES)
 @pytest.mark.parametrize("kind", registry.KINDS)
 def test_names_of_engines(engine: Engine, kind: Kind):
-    for name in ENGINE_NAMES[engine][kind]:
+    for name in {*ENGINE_NAMES[engine][kind]} - {*UNLISTED}:
         assert engine in lookup(kind, name).engines, name
     assert not {*UNLISTED} & {*names()}
 
@@ -1170,16 +1170,30 @@ NAMES = json.loads((Path(__file__).parent / "data" / "names.json").read_text("ut
 """Names that other projects' parsers and renderers have, and ids of models, on the day that the file names."""
 
 
-@pytest.mark.parametrize("project", NAMES["parsers"])
+@pytest.mark.parametrize("project", [name for name, record in NAMES["projects"].items() if "names" in record])
 def test_names_of_other_projects_are_known(project: str):
     """Each finds a format, or a reason why there is none."""
     unknown = []
-    for name in NAMES["parsers"][project]:
+    for name in NAMES["projects"][project]["names"]:
         try:
             named(name)
         except UnknownFormatError as error:
             unknown += [] if error.reason else [name]
     assert unknown == []
+
+
+@pytest.mark.parametrize("record", [*NAMES["projects"].values(), *ENGINE_NAMES.values()])
+def test_lists_of_names_have_a_version_and_a_date(record: dict[str, Any]):
+    assert record["version"]
+    assert date.fromisoformat(record["date"])
+
+
+def test_names_are_compared_by_letters_and_digits():
+    assert lookup("tool", "GLM-4.5") is lookup("tool", "glm45")
+    assert lookup("reasoning", "kimi-k2") is lookup("reasoning", "kimi_k2")
+    with pytest.raises(UnknownFormatError) as caught:
+        lookup("tool", "glm-4.8")
+    assert "unknown tool format 'glm-4.8'" in str(caught.value)
 
 
 @pytest.mark.parametrize("model", NAMES["models"])
@@ -1189,7 +1203,8 @@ def test_models_of_this_year_have_an_entry(model: str):
 
 def test_models_of_other_projects_have_an_entry_or_a_reason():
     """Of the models that chat, 95 % have an entry."""
-    chat = [model for models in NAMES["listed"].values() for model in models if reason_for_model(model) != NO_CHAT]
+    listed = {model for record in NAMES["projects"].values() for model in record.get("models", ())}
+    chat = sorted(model for model in listed if reason_for_model(model) != NO_CHAT)
     left = [model for model in chat if next(suggested(model, None), None) is None]
     assert len(chat) > 700
     assert len(left) <= 0.05 * len(chat), left

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from .backends.abilities import abilities_of_calls, bound, denied_arguments, warn
 from .backends.format import FormatBackend
-from .backends.interface import OutputContext, ParserBackend, check_context, find_backend
+from .backends.interface import OutputContext, ParserBackend, check_context, find_backend, prompt_of
 from .errors import GrammarError
 from .format import Format
 from .formats import Kind, half, named
@@ -557,7 +557,8 @@ class MessageParser:
         Args:
             tools: as in the request. ``None``: unknown, any name is a tool; ``[]``: none, calls are text.
             tool_choice: ``"none"``: calls are text. Other values change nothing.
-            prompt, prompt_token_ids: the model's prompt; the output begins in the state that it ends in.
+            prompt: the model's prompt, as text or token ids; the output begins in the state that it ends in.
+            prompt_token_ids: the same as token ids.
             prefill: the end of the prompt that belongs to the message.
             messages: the history; Formats that number their calls continue its numbers.
             request: as for :meth:`parse`.
@@ -584,6 +585,7 @@ class MessageParser:
         policy = options.get("policy")
         _check_type("policy", policy, Policy)
         known: dict[str, Any] = {**options, "policy": self._policy if policy is None else policy.resolved()}
+        known |= prompt_of(options.get("prompt"), options.get("prompt_token_ids"))
         context = OutputContext(**known)
         check_context(context)
         return context

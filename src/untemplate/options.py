@@ -38,7 +38,7 @@ class OutputOptions(TypedDict, total=False):
 
     tools: Sequence[Any] | None
     tool_choice: Any
-    prompt: str | None
+    prompt: str | Sequence[int] | None
     prompt_token_ids: Sequence[int] | None
     prefill: str
     messages: Sequence[Any] | None

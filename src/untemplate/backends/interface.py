@@ -28,6 +28,7 @@ __all__ = [
     "ParserBackend",
     "check_context",
     "find_backend",
+    "prompt_of",
     "register_lookup",
 ]
 
@@ -55,14 +56,27 @@ _CHOICES: Final = ("auto", "none", "required", "any")
 """Values of ``tool_choice``; ``any`` is what Mistral and Anthropic call ``required``."""
 
 
+def prompt_of(prompt: str | Sequence[int] | None, ids: Sequence[int] | None) -> dict[str, Any]:
+    """Return the fields of a context for a prompt that may be text or token ids.
+
+    Raises:
+        TypeError, ValueError: the prompt is something else, or both are token ids.
+    """
+    if prompt is None or isinstance(prompt, str):
+        return {"prompt": prompt, "prompt_token_ids": ids}
+    if isinstance(prompt, _SCALARS) or not hasattr(prompt, "__len__") or not _are_ids(prompt):
+        raise _wrong("prompt", "str, or a list of token ids", prompt)
+    if ids is not None:
+        raise ValueError("prompt, prompt_token_ids: both are token ids: give one of them")
+    return {"prompt": None, "prompt_token_ids": prompt}
+
+
 def check_context(context: OutputContext) -> None:
     """Check the arguments that describe an output. Tools are checked when they are read.
 
     Raises:
         TypeError, ValueError: an argument that cannot be meant; names it.
     """
-    if context.prompt is not None and not isinstance(context.prompt, str):
-        raise _wrong("prompt", "str", context.prompt)
     if not isinstance(context.prefill, str):
         raise _wrong("prefill", "str", context.prefill)
     if context.seed is not None and not isinstance(context.seed, (int, str, bytes)):
@@ -76,8 +90,12 @@ def check_context(context: OutputContext) -> None:
 
 
 def _check_ids(ids: Sequence[int]) -> None:
-    if isinstance(ids, _SCALARS) or (len(ids) and not hasattr(ids[-1], "__index__")):
+    if isinstance(ids, _SCALARS) or not _are_ids(ids):
         raise _wrong("prompt_token_ids", "a list of token ids", ids)
+
+
+def _are_ids(ids: Sequence[Any]) -> bool:
+    return not len(ids) or hasattr(ids[-1], "__index__")
 
 
 def _check_request(context: OutputContext) -> None:

@@ -71,13 +71,13 @@ ROWS: Final[
     ),
     'glm': (
         ('reasoning', 'glm45', ('glm45_moe', 'glm4_5'), ('zai-org/GLM-4.5*', 'zai-org/GLM-4.6*'), ('glm4_moe',), True),
-        ('reasoning', 'glm47', ('glm47_moe', 'glm-4.7', 'glm4_7', 'glm5', 'glm5_1'), ('zai-org/GLM-4.7*', 'zai-org/GLM-5*'), ('glm4_moe_lite',), True),
+        ('reasoning', 'glm47', ('glm47_moe', 'glm-4.7', 'glm4_7', 'glm5', 'glm5_1', 'glm5_3'), ('zai-org/GLM-4.7*', 'zai-org/GLM-5*'), ('glm4_moe_lite',), True),
         ('tool', 'glm45', ('glm', 'glm45_moe', 'glm-ocr', 'glm4_5'), ('zai-org/GLM-4.5*', 'zai-org/GLM-4.6*'), ('glm4_moe',), True),
-        ('tool', 'glm47', ('glm47_moe', 'glm-4.7', 'glm4_7', 'glm5', 'glm5_1'), ('zai-org/GLM-4.7*', 'zai-org/GLM-5*'), ('glm4_moe_lite',), True),
+        ('tool', 'glm47', ('glm47_moe', 'glm-4.7', 'glm4_7', 'glm5', 'glm5_1', 'glm5_3'), ('zai-org/GLM-4.7*', 'zai-org/GLM-5*'), ('glm4_moe_lite',), True),
         ('reasoning', 'ling3', (), ('inclusionAI/Ling-3*',), (), True),
         ('tool', 'ling3', (), ('inclusionAI/Ling-3*',), (), True),
-        ('reasoning', 'poolside_v1', ('poolside-v1', 'laguna', 'laguna_s21', 'laguna_xs2'), ('poolside/Laguna-*',), (), True),
-        ('tool', 'poolside_v1', ('poolside-v1', 'laguna', 'laguna_s21', 'laguna_xs2'), ('poolside/Laguna-*',), (), True),
+        ('reasoning', 'poolside_v1', ('poolside-v1', 'laguna', 'laguna_s21', 'laguna_xs2', 'laguna_xs21', 'laguna_m1'), ('poolside/Laguna-*',), (), True),
+        ('tool', 'poolside_v1', ('poolside-v1', 'laguna', 'laguna_s21', 'laguna_xs2', 'laguna_xs21', 'laguna_m1'), ('poolside/Laguna-*',), (), True),
     ),
     'gpt_oss': (
         ('reasoning', 'gpt-oss', ('openai_gptoss', 'gptoss', 'gpt_oss'), ('openai/gpt-oss-20b', 'openai/gpt-oss-120b'), (), True),
@@ -135,7 +135,7 @@ ROWS: Final[
         ('reasoning', 'kimi_k2', ('kimi_k25', 'kimi_k26'), ('moonshotai/Kimi-K2-Thinking', 'moonshotai/Kimi-K2.5', 'moonshotai/Kimi-K2.6*', 'moonshotai/Kimi-K2.7*'), (), True),
         ('reasoning', 'kimi', (), ('moonshotai/Kimi-VL-A3B-Thinking*', 'moonshotai/Kimi-Dev-72B'), (), True),
         ('reasoning', 'kimi_k3', (), ('moonshotai/Kimi-K3',), (), True),
-        ('tool', 'kimi_k2', ('kimik2', 'kimi_k26'), ('moonshotai/Kimi-K2-*', 'moonshotai/Kimi-K2.5', 'moonshotai/Kimi-K2*'), ('kimi_k25',), True),
+        ('tool', 'kimi_k2', ('kimik2', 'kimi_k25', 'kimi_k26'), ('moonshotai/Kimi-K2-*', 'moonshotai/Kimi-K2.5', 'moonshotai/Kimi-K2*'), ('kimi_k25',), True),
         ('tool', 'kimi_k3', (), ('moonshotai/Kimi-K3',), (), True),
     ),
     'lfm2': (
@@ -175,14 +175,14 @@ ROWS: Final[
         ('tool', 'mistral_v3', (), ('mistralai/Mistral-Nemo-Instruct-2407', 'mistralai/Mistral-7B-Instruct-v0.3'), (), True),
     ),
     'muse': (
-        ('reasoning', 'muse', ('muse_glimmer', 'musespark1x', 'glimmer'), ('muse-glimmer', 'meta-models/Muse-Glimmer-*'), (), True),
-        ('tool', 'muse', ('muse_glimmer', 'musespark1x', 'glimmer'), ('muse-glimmer', 'meta-models/Muse-Glimmer-*'), (), True),
+        ('reasoning', 'muse', ('muse_glimmer', 'musespark1x', 'muse_spark', 'glimmer'), ('muse-glimmer', 'meta-models/Muse-Glimmer-*'), (), True),
+        ('tool', 'muse', ('muse_glimmer', 'musespark1x', 'muse_spark', 'glimmer'), ('muse-glimmer', 'meta-models/Muse-Glimmer-*'), (), True),
     ),
     'nemotron': (
         ('reasoning', 'nemotron_nano_v2', (), ('nvidia/NVIDIA-Nemotron-Nano-*-v2',), (), True),
-        ('reasoning', 'nemotron_v3', ('nemotron_3', 'nemotron-3-nano', 'nemotron-3.5-nano', 'nemotron3', 'nemotron_nano', 'nemotron-v3', 'nano-v3'), ('nvidia/NVIDIA-Nemotron-3-*', 'nvidia/NVIDIA-Nemotron-3.5-*'), (), True),
+        ('reasoning', 'nemotron_v3', ('nemotron_3', 'nemotron_35', 'nemotron3_ultra', 'nemotron-3-nano', 'nemotron-3.5-nano', 'nemotron3', 'nemotron_nano', 'nemotron-v3', 'nano-v3'), ('nvidia/NVIDIA-Nemotron-3-*', 'nvidia/NVIDIA-Nemotron-3.5-*'), (), True),
         ('tool', 'nemotron_nano_v2', ('nemotron_deci', 'nemotron_json'), ('nvidia/NVIDIA-Nemotron-Nano-*-v2', 'nvidia/Llama-3_*-Nemotron-*'), (), True),
-        ('tool', 'nemotron_v3', ('nemotron_3', 'nemotron-3-nano', 'nemotron-3.5-nano', 'nemotron3', 'nemotron'), ('nvidia/NVIDIA-Nemotron-3-*', 'nvidia/NVIDIA-Nemotron-3.5-*'), (), True),
+        ('tool', 'nemotron_v3', ('nemotron_3', 'nemotron_35', 'nemotron3_ultra', 'nemotron-3-nano', 'nemotron-3.5-nano', 'nemotron3', 'nemotron'), ('nvidia/NVIDIA-Nemotron-3-*', 'nvidia/NVIDIA-Nemotron-3.5-*'), (), True),
     ),
     'olmo': (
         ('reasoning', 'olmo3', ('olmo3-think',), ('allenai/Olmo-3-*-Think',), (), True),
@@ -212,7 +212,7 @@ ROWS: Final[
         ('reasoning', 'qwen3-thinking', ('qwen3.5', 'ornith', 'qwen3-vl-thinking', 'qwen3_5'), ('Qwen/Qwen3-*-Thinking-2507', 'Qwen/QwQ-32B'), (), True),
     ),
     'qwen3_coder': (
-        ('tool', 'qwen3_coder', ('qwen3_xml', 'qwen_coder', 'nemotron_nano', 'qwen3-coder', 'qwen3.5', 'ornith', 'nanbeige', 'iquest_coder', 'qwen3coder', 'interns2-preview', 'interns2preview', 'qwen35', 'qwen36', 'qwen38', 'qwen3_8', 'qwen_xml'), ('Qwen/Qwen3-Coder-*', 'Qwen/Qwen3.5-*', 'Qwen/Qwen3.6-*', 'nvidia/NVIDIA-Nemotron-3-*', 'Qwen/Qwen3.8-*', 'internlm/Intern-S2-*'), ('qwen3_5', 'qwen3_5_moe'), True),
+        ('tool', 'qwen3_coder', ('prime_qwen3', 'qwen3_5', 'qwen3_xml', 'qwen_coder', 'nemotron_nano', 'qwen3-coder', 'qwen3.5', 'ornith', 'nanbeige', 'iquest_coder', 'qwen3coder', 'interns2-preview', 'interns2preview', 'qwen35', 'qwen36', 'qwen38', 'qwen3_8', 'qwen_xml'), ('Qwen/Qwen3-Coder-*', 'Qwen/Qwen3.5-*', 'Qwen/Qwen3.6-*', 'nvidia/NVIDIA-Nemotron-3-*', 'Qwen/Qwen3.8-*', 'internlm/Intern-S2-*'), ('qwen3_5', 'qwen3_5_moe'), True),
     ),
     'seed_oss': (
         ('reasoning', 'seed_oss', (), ('ByteDance-Seed/Seed-OSS-36B-Instruct',), (), True),

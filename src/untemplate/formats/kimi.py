@@ -140,6 +140,7 @@ ENTRIES = (
         format=K2,
         aliases=(
             "kimik2",
+            "kimi_k25",
             "kimi_k26",
         ),
         models=(

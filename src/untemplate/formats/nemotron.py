@@ -59,6 +59,8 @@ ENTRIES = (
         format=V3_REASONING,
         aliases=(
             "nemotron_3",
+            "nemotron_35",
+            "nemotron3_ultra",
             "nemotron-3-nano",
             "nemotron-3.5-nano",
             "nemotron3",
@@ -92,6 +94,8 @@ ENTRIES = (
         format=qwen3_coder.QWEN3_CODER.extend(name="nemotron_v3"),
         aliases=(
             "nemotron_3",
+            "nemotron_35",
+            "nemotron3_ultra",
             "nemotron-3-nano",
             "nemotron-3.5-nano",
             "nemotron3",

@@ -44,6 +44,8 @@ ENTRIES = (
         kind="tool",
         format=QWEN3_CODER,
         aliases=(
+            "prime_qwen3",
+            "qwen3_5",
             "qwen3_xml",
             "qwen_coder",
             "nemotron_nano",

@@ -3,6 +3,7 @@
 * An entry is found by its kind and one of its names; ``granite`` is both a reasoning and a tool format.
 * Looking up a name imports only the module of its family. Names, models and headers of all families are in
   ``_index.py``, which ``make docs`` makes from the modules.
+* Names are compared without ``-``, ``_``, ``.`` and the case of letters, where no entry has the name as it is given.
 * `named` resolves every name that a user gives: a name, two names, or a file.
 * Families of other packages are in ``registered.py``. Their packages are imported when a name is not in the index, or
   when all names are listed.
@@ -29,6 +30,7 @@ __all__ = [
     "chosen_name",
     "entries",
     "families",
+    "finds",
     "half",
     "lookup",
     "markers",
@@ -39,6 +41,7 @@ __all__ = [
 ]
 
 KINDS: Final[tuple[Kind, ...]] = ("reasoning", "tool")
+_SEPARATORS: Final = str.maketrans("", "", "-_.")
 _FORMS: Final = "a name, or CALLS+REASONING such as hermes+qwen3"
 _FORMS_AND_FILE: Final = "a name, CALLS+REASONING such as hermes+qwen3, or FILE.json"
 
@@ -69,6 +72,20 @@ def _modules(kind: Kind) -> dict[str, str]:
 
 
 @cache
+def _respelled(kind: Kind) -> dict[str, str]:
+    """Return a name by its letters and digits, where these belong to one entry: ``glm-4.5`` is ``glm45``."""
+    found: dict[str, set[str]] = {}
+    for row in _bundled():
+        for name in (row.name, *row.aliases) if row.kind == kind else ():
+            found.setdefault(_letters(name), set()).add(row.name)
+    return {letters: names.pop() for letters, names in found.items() if len(names) == 1}
+
+
+def _letters(name: str) -> str:
+    return name.lower().translate(_SEPARATORS)
+
+
+@cache
 def _load(module: str) -> dict[tuple[Kind, str], Entry]:
     """Import a family. Return its entries by kind and name, aliases included."""
     found: tuple[Entry, ...] = import_module(f".{module}", __package__).ENTRIES
@@ -94,6 +111,11 @@ def markers() -> dict[str, str]:
 def model_type_of_architecture(architecture: str) -> str:
     """Return the ``model_type`` of ``config.json`` for a GGUF architecture; the same word where they do not differ."""
     return _index.MODEL_TYPES.get(architecture, architecture)
+
+
+def finds(row: IndexRow, name: str) -> bool:
+    """True if a name finds the entry of a row."""
+    return name in (row.name, *row.aliases) or _respelled(row.kind).get(_letters(name)) == row.name
 
 
 # -- Lookup -------------------------------------------------------------------------------------------------------
@@ -191,8 +213,11 @@ def _find(kind: Kind, name: str) -> Entry | None:
     module = _modules(kind).get(name)
     if module is not None:
         return _load(module)[kind, name]
-    elsewhere = "+" not in name and not any(name in _modules(other) for other in KINDS)
-    return registered.find(kind, name) if elsewhere else None  # no registered name has a plus
+    if "+" in name or any(name in _modules(other) for other in KINDS):
+        return None  # no registered name has a plus
+    known = registered.find(kind, name)
+    respelled = _respelled(kind).get(_letters(name)) if known is None and name not in UNLISTED else None
+    return known if respelled is None else _load(_modules(kind)[respelled])[kind, respelled]
 
 
 def _pair(name: str, reasoning: str | None, files: bool) -> Format:

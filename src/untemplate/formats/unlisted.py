@@ -15,7 +15,10 @@ UNLISTED: Final[dict[str, str]] = {
     "response_template": f"SGLang's parser of that name {_TEMPLATE}",
     "default": "Dynamo's parser of that name tries the markers of several families",
     "qwen_dotted": "the source of SGLang's gateway parser of that name could not be read",
-    "tml_v0": "tinker-cookbook's renderer of that name needs the package tml_renderers, whose source is not public",
+    **dict.fromkeys(
+        ("tml_v0", "kimi_k31_pro"),
+        "tinker-cookbook's renderer of that name needs the package tml_renderers, whose source is not public",
+    ),
     **dict.fromkeys(
         ("glm4", "chatglm4"),
         "GLM-4 writes a name and a JSON object on two lines, without any marker, so answers would be calls",
