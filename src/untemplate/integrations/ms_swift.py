@@ -3,15 +3,16 @@
 >>> from untemplate.integrations.ms_swift import register       # doctest: +SKIP
 >>> register()                                                  # doctest: +SKIP
 
-Each agent template of ms-swift whose name the catalogue knows gets another one: ``--agent_template untemplate:hermes``
-writes prompts as ``hermes`` does, and reads outputs with untemplate. A call without whole arguments is left out.
+Each agent template of ms-swift whose name the catalogue knows, and whose calls that Format reads, gets another one:
+``--agent_template untemplate:hermes`` writes prompts as ``hermes`` does, and reads outputs with untemplate. A call
+without whole arguments is left out.
 
 Source: ``swift/agent_template/base.py`` and ``mapping.py`` of ms-swift 4.6.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ..errors import UnknownFormatError
 from ..output_parser import OutputParser
@@ -20,6 +21,7 @@ from .partner import partner
 __all__ = ["register"]
 
 _LEAST: Final = "4.6"
+_CALL: Final = {"role": "tool_call", "content": '{"name": "find", "arguments": {"q": "tea"}}'}
 _CUT: Final = ("incomplete", "invalid_json")
 
 
@@ -32,7 +34,14 @@ def register() -> None:
             parser = OutputParser.named(name)
         except UnknownFormatError:
             continue
-        table[f"untemplate:{name}"] = _reading(theirs, parser, function)
+        if _reads(theirs, parser):
+            table[f"untemplate:{name}"] = _reading(theirs, parser, function)
+
+
+def _reads(theirs: type, parser: OutputParser) -> bool:
+    """True if a parser reads a call as an agent template writes it in the history."""
+    written = cast(Any, theirs)()._format_tool_calls([_CALL])
+    return [call.function.name for call in parser.parse(written).tool_calls] == ["find"]
 
 
 def _reading(theirs: type, parser: OutputParser, function: Any) -> type:
