@@ -13,57 +13,9 @@ from typing import Any, Final
 from tests.llamacpp_playback import Answer, Playback
 from tests.public import SHARED
 
+from .llamacpp_templates import TEMPLATES
 from .program import Unsupported, by_token, without_end
 
-TEMPLATES: Final = {
-    "apertus": "Apertus-8B-Instruct",
-    "apriel_1.6": "Apriel-1.6-15b-Thinker-fixed",
-    "cohere_command3": "CohereForAI-c4ai-command-r7b-12-2024-tool_use",
-    "command_r_plus": "CohereForAI-c4ai-command-r-plus-tool_use",
-    "deepseek_v3": "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B",
-    "deepseek_v31": "deepseek-ai-DeepSeek-V3.1",
-    "deepseek_v32": "deepseek-ai-DeepSeek-V3.2",
-    "deepseek_v4": "llamacpp_2/deepseek-ai-DeepSeek-V4-Flash-0731",
-    "firefunction_v2": "fireworks-ai-llama-3-firefunction-v2",
-    "functionary_v3.1": "meetkai-functionary-medium-v3.1",
-    "functiongemma": "wild/vllm__tool_chat_template_functiongemma",
-    "gemma4": "google-gemma-4-31B-it",
-    "gigachat3": "GigaChat3-10B-A1.8B",
-    "glm45": "GLM-4.6",
-    "glm47": "GLM-4.7-Flash",
-    "gpt-oss": "openai-gpt-oss-120b",
-    "granite": "wild/vllm__tool_chat_template_granite",
-    "granite-20b-fc": "wild/vllm__tool_chat_template_granite_20b_fc",
-    "granite4": "ibm-granite-granite-4.0",
-    "hermes": "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use",
-    "hunyuan_a13b": "wild/vllm__tool_chat_template_hunyuan_a13b",
-    "hy_v3": "llamacpp_2/tencent-Hy3",
-    "internlm": "wild/vllm__tool_chat_template_internlm2_tool",
-    "jamba": "wild/axolotl__jamba",
-    "kimi_k2": "Kimi-K2-Instruct",
-    "kimi_k3": "Kimi-K3",
-    "lfm2": "llamacpp_2/LFM2.5-8B-A1B",
-    "ling3": "llamacpp_2/inclusionai-ling-3.0-flash",
-    "llama3_json": "meta-llama-Llama-3.1-8B-Instruct",
-    "minicpm5": "llamacpp_2/openbmb-MiniCPM5-1B",
-    "minimax": "llamacpp_2/MiniMax-M1",
-    "minimax_m2": "MiniMax-M2",
-    "minimax_m3": "llamacpp_2/MiniMax-M3",
-    "mistral": "mistralai-Ministral-3-14B-Reasoning-2512",
-    "mistral_v3": "mistralai-Mistral-Nemo-Instruct-2407",
-    "muse": "llamacpp_2/muse-glimmer",
-    "nemotron_nano_v2": "NVIDIA-Nemotron-Nano-v2",
-    "nemotron_v3": "llamacpp_2/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
-    "poolside_v1": "llamacpp_2/poolside-Laguna-S-2.1",
-    "qwen3_coder": "Qwen3-Coder",
-    "seed_oss": "ByteDance-Seed-OSS",
-    "smollm3": "llamacpp_2/HuggingFaceTB-SmolLM3-3B",
-    "solar_open": "llamacpp_2/upstage-Solar-Open-100B",
-    "spark25": "llamacpp_2/Spark2.5",
-    "step3p5": "llamacpp_2/StepFun3.5-Flash",
-    "xlam": "wild/vllm__tool_chat_template_xlam_llama",
-}
-"""Format → its chat template. Each takes minutes."""
 SETTINGS: Final = (None,)
 MOST: Final = 20_000  # characters of an output
 
