@@ -176,15 +176,25 @@ def test_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {result.problem for result in results if result.level == "ids"} == {"it reads text only"}
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
-def test_the_parser_from_the_specification(count: Any) -> None:
-    """What its README says of it is right."""
-    folder = ROOT / "examples/from_the_specification"
-    report = report_of(run(VECTORS, command(["node", str(folder / "main.mjs")], FORMATS), splits=0))
+@pytest.mark.parametrize(
+    ("program", "folder"),
+    [
+        pytest.param(
+            ["node", "main.mjs"],
+            "",
+            marks=pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed"),
+        ),
+        ([sys.executable, "main.py"], "python"),
+    ],
+)
+def test_the_parsers_from_the_specification(program: list[str], folder: str, count: Any) -> None:
+    """What their READMEs say of them is right."""
+    folder_of = ROOT / "examples/from_the_specification" / folder
+    report = report_of(run(VECTORS, command([program[0], str(folder_of / program[1])], FORMATS), splits=0))
     for result in report.results:
-        count("vectors, by the parser from the specification", result.outcome is Outcome.RIGHT)
+        count(f"vectors, by {program[1]} from the specification", result.outcome is Outcome.RIGHT)
     rows = re.findall(
-        r"^\| (\w+) \| (\d+) \| (\d+) \| (\d+) \|$", (folder / "README.md").read_text("utf-8"), re.MULTILINE
+        r"^\| (\w+) \| (\d+) \| (\d+) \| (\d+) \|$", (folder_of / "README.md").read_text("utf-8"), re.MULTILINE
     )
     shown = {level: tuple(map(int, numbers)) for level, *numbers in rows}
     assert shown == {

@@ -104,7 +104,7 @@ _JSON: Final[list[Row]] = [
         "Eight characters are dropped.",
     ),
     (
-        "hermes", "nine-braces-too-many", "slipped", "P3", _HERMES.replace("}}", "}}" + "}" * 9),
+        "hermes", "nine-braces-too-many", "slipped", "P3 P2", _HERMES.replace("}}", "}}" + "}" * 9),
         "}}}}}}}}}</tool_call>", [_MENDED], "Nine characters are other text, which ends the call.",
     ),
     (
@@ -256,7 +256,7 @@ _TAGGED: Final[list[Row]] = [
             ("after-a-comma", "list=[1,", '{"list": [1'),
         )
     ),
-    ("pythonic", "cut-before-a-value", "cut", "K3", "[weather(city=", "[weather(city=", [], "A bare call is text."),
+    ("pythonic", "cut-before-a-value", "cut", "K3 T10", "[weather(city=", "[weather(city=", [], "A bare call is text."),
     *(
         ("qwen3_coder", f"typed-{name}", "slipped", rules, coder(value(key, text)), "", [call("ok", {key: result})],
          why)
