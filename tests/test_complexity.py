@@ -28,8 +28,6 @@ EXCEPTIONS = {
     # The readers of calls take one step for each piece of text, in one function for the same reason.
     "untemplate.machine.json.call_object.CallObjectReader.step": 40,
     "untemplate.machine.json.call_object.CallObjectReader._begin_value": 27,
-    "untemplate.machine.literal.reader.LiteralReader.step": 33,
-    "untemplate.machine.literal.ends.StringEnds.follows": 27,
     "untemplate.machine.free_text.FreeText._accepts": 35,
     "untemplate.machine.free_text.FreeText.step": 30,
     # Not split yet.

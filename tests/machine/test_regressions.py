@@ -215,3 +215,13 @@ def test_a_closer_of_braces_does_not_end_an_object(arguments: str) -> None:
     parsed = check(fmt, f"{{{{f: {arguments}}}}}")
     assert [(c.function.name, c.function.arguments) for c in parsed.tool_calls] == [("f", arguments)]
     assert parsed.diagnostics == []
+
+
+def test_a_damaged_close_of_a_section_whose_call_was_dropped() -> None:
+    """A policy had dropped the only call, and the close after it looked for the last call to mark."""
+    parser = OutputParser.named("minimax_m2")
+    raw = '<minimax:tool_call>\n<invoke name="f">\n<parameter name="a">1</parameter>\n</invoke>\n</minimax:tool_call'
+    tools = [{"type": "function", "function": {"name": "g", "parameters": {"type": "object"}}}]
+    parsed = parser.parse(raw, tools=tools, policy=Policy(unknown_tools="drop"))
+    assert parsed.tool_calls == []
+    assert parsed.content is None

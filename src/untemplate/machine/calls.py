@@ -704,7 +704,7 @@ class CallReader:
         if end < 0:
             return end
         context.report("stray_text", cur.pos, found.end())
-        context.calls[-1].recovered = True
+        self._recover_last()
         if context.holds_space:
             context.drop_space()
         context.mark(MARKUP, cur.pos)
@@ -726,13 +726,18 @@ class CallReader:
         if end == MORE or other == MORE:
             return MORE
         context.report("misspelled_close", cur.pos, end)
-        context.calls[-1].recovered = True
+        self._recover_last()
         if context.holds_space:
             context.drop_space()
         context.mark(MARKUP, cur.pos)
         cur.pos = end
         context.mark(DROPPED, end)
         return AGAIN
+
+    def _recover_last(self) -> None:
+        """Take note that text was dropped after the last call, unless a policy has dropped all calls."""
+        if self.context.calls:
+            self.context.calls[-1].recovered = True
 
     def _over(self) -> int:
         """End the call after its closer, and choose what comes next."""

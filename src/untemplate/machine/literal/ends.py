@@ -11,18 +11,19 @@
 from __future__ import annotations
 
 import re
-from typing import Final, final
+from typing import Final
 
-from ...tools import ToolSet
 from .. import tags
 from ..arguments.base import CallHandler
-from ..lexer import SPACES, WS, Cursor, Literals
-from ..signals import DONE, MORE, NO_MATCH
-from .program import LiteralSyntax
+from ..lexer import SPACES, WS, Cursor
+from ..signals import AGAIN, DONE, MORE, NO_MATCH
+from .place import LiteralPlace
 
 _MAX_LOOKAHEAD: Final = 2048
+"""Most characters that are looked at after a quote: two keys of the longest size. Beyond them the quote closes."""
 _MAX_TAIL: Final = 256
-"""Most characters of a key, or of closing characters, that are looked at before a marker."""
+"""Most characters of a key, or of closing characters, that are looked at before a marker. No output seen needs more;
+beyond them the string goes on."""
 # Possessive, so that a long run of spaces is not tried from each of its characters.
 _WORD: Final = r"[ \t\r\n]*+(?:[^ \t\r\n=:,()\[\]{}\"'<\d][^\t\r\n=:,()\[\]{}\"'<]{0,1023}+[ \t\r\n]*+"
 _UNDECIDED: Final = re.compile(rf"{_WORD}=?)?\Z")
@@ -35,171 +36,162 @@ _GOES_ON: Final = re.compile(r"""[\w"')\]}.,]""")
 """Characters that do not directly follow whole calls."""
 
 
-@final
-class StringEnds:
-    """Decides where the strings of one call end. It shares the lists of open brackets with the call's reader."""
-
-    def __init__(self, closers: list[str], json: list[str], outer: str, stops: Literals) -> None:
-        """Args:
-        closers: closing characters of what is open, outermost first, without the list around the call.
-        json: the JSON closer of each: ``}`` if its items have keys.
-        outer: the closing character of the list around the call; empty without one.
-        stops: literals that end the call.
-        """
-        self._closers: list[str] = closers
-        self._json: list[str] = json
-        self.outer: str = outer
-        self._stops: Literals = stops
-
-    def follows(self, cur: Cursor, pos: int, takes_values: bool, call: CallHandler) -> int:
-        """Return DONE if the text at ``pos`` may follow a string that ends there, NO_MATCH or MORE. ``takes_values``:
-        arguments without a key may follow."""
-        text = cur.text
-        depth = len(self._closers)
-        in_order = True
-        surplus = False
-        most = pos + _MAX_LOOKAHEAD
-        while True:
-            start = pos
-            spaces = SPACES.match(text, pos)
-            pos = pos if spaces is None else spaces.end()
-            if pos > most:
-                return DONE
-            if pos >= len(text):
-                return DONE if cur.final else MORE
-            stop = self._stops.at(text, pos, cur.final)
-            if stop == MORE or (stop >= 0 and call.may_be_marker(pos, stop)):
-                return MORE if stop == MORE else DONE
-            c = text[pos]
-            if depth == 0 and not surplus and c != self.outer and c in _CLOSING:
-                # One bracket too many: what ends the calls must follow.
-                surplus = True
-                pos += 1
-                continue
-            if depth < 0 or (depth == 0 and not self.outer):
-                # The calls are closed, unless the list would end before its call: ``'a = d['b'] = 1'``.
-                surplus = surplus or (depth < 0 and not in_order)
-                return DONE if not surplus and (pos > start or _GOES_ON.match(c) is None) else NO_MATCH
-            if c == ",":
-                return self._item_follows(cur, pos + 1, depth, takes_values)
-            below = self._below(c, depth)
-            if below == NO_MATCH:
-                return NO_MATCH
-            in_order = in_order and below == depth - 1
-            depth = below
-            if depth < 0 and in_order:
-                return DONE
+def follows_string(place: LiteralPlace, cur: Cursor, pos: int, takes_values: bool, call: CallHandler) -> int:
+    """Return DONE if the text at ``pos`` may follow a string that ends there, NO_MATCH or MORE. ``takes_values``:
+    arguments without a key may follow."""
+    text = cur.text
+    depth = len(place.closers)
+    in_order = True
+    surplus = False
+    most = pos + _MAX_LOOKAHEAD
+    while True:
+        start = pos
+        spaces = SPACES.match(text, pos)
+        pos = pos if spaces is None else spaces.end()
+        end = DONE if pos > most else _at_end(place, cur, pos, call)
+        if end != AGAIN:
+            return end
+        c = text[pos]
+        if depth == 0 and not surplus and c != place.outer and c in _CLOSING:
+            # One bracket too many: what ends the calls must follow.
+            surplus = True
             pos += 1
-
-    def _below(self, c: str, depth: int) -> int:
-        """Return how much is open after ``c`` closes something: NO_MATCH if it closes nothing, and -1 after the list
-        around the call."""
-        for i in range(depth - 1, -1, -1):
-            if self._closers[i] == c:
-                return i
-        return -1 if c == self.outer else NO_MATCH
-
-    def _item_follows(self, cur: Cursor, pos: int, depth: int, takes_values: bool) -> int:
-        """Return DONE if an item, or another call, follows the comma before ``pos``, NO_MATCH or MORE."""
-        text = cur.text
-        if depth == 0:
+            continue
+        if depth < 0 or (depth == 0 and not place.outer):
+            # The calls are closed, unless the list would end before its call: ``'a = d['b'] = 1'``.
+            broken = surplus or (depth < 0 and not in_order)
+            return DONE if not broken and (pos > start or _GOES_ON.match(c) is None) else NO_MATCH
+        if c == ",":
+            return DONE if depth == 0 else _item_follows(place, cur, pos + 1, depth, takes_values)
+        below = _below(place, c, depth)
+        if below == NO_MATCH:
+            return NO_MATCH
+        in_order = in_order and below == depth - 1
+        depth = below
+        if depth < 0 and in_order:
             return DONE
-        if _UNDECIDED.match(text, pos, pos + _MAX_LOOKAHEAD + 1) is not None:
-            return DONE if cur.final or len(text) - pos > _MAX_LOOKAHEAD else MORE
-        has_keys = self._json[depth - 1] == "}"
-        if has_keys and _KEY.match(text, pos) is not None:
-            return DONE
-        takes_values = not has_keys or (depth == 1 and takes_values)
-        return DONE if takes_values and _ITEM.match(text, pos) is not None else NO_MATCH
+        pos += 1
 
+
+def _at_end(place: LiteralPlace, cur: Cursor, pos: int, call: CallHandler) -> int:
+    """Return DONE at the end of the output and at a literal that ends the call, MORE, or AGAIN at other text."""
+    if pos >= len(cur.text):
+        return DONE if cur.final else MORE
+    stop = place.stops.at(cur.text, pos, cur.final)
+    if stop == MORE:
+        return MORE
+    return DONE if stop >= 0 and call.may_be_marker(pos, stop) else AGAIN
+
+
+def _below(place: LiteralPlace, c: str, depth: int) -> int:
+    """Return how much is open after ``c`` closes something: NO_MATCH if it closes nothing, and -1 after the list
+    around the call."""
+    for i in range(depth - 1, -1, -1):
+        if place.closers[i] == c:
+            return i
+    return -1 if c == place.outer else NO_MATCH
+
+
+def _item_follows(place: LiteralPlace, cur: Cursor, pos: int, depth: int, takes_values: bool) -> int:
+    """Return DONE if an item follows the comma before ``pos``, NO_MATCH or MORE."""
+    text = cur.text
+    if _UNDECIDED.match(text, pos, pos + _MAX_LOOKAHEAD + 1) is not None:
+        return DONE if cur.final or len(text) - pos > _MAX_LOOKAHEAD else MORE
+    has_keys = place.json[depth - 1] == "}"
+    if has_keys and _KEY.match(text, pos) is not None:
+        return DONE
+    takes_values = not has_keys or (depth == 1 and takes_values)
+    return DONE if takes_values and _ITEM.match(text, pos) is not None else NO_MATCH
+
+
+# -- strings between markers --------------------------------------------------------------------------------------
 
 _NEXT_KEY: Final = re.compile(r",[ \t\r\n]*+([\w.\-]++)[ \t\r\n]*+:[ \t\r\n]*+\Z")
 _TAIL: Final = re.compile(r"(?:[)\]}][)\]} \t\r\n]*+|,[ \t\r\n]*+[\w.\-]*+[ \t\r\n]*+(?::[ \t\r\n]*+)?+)\Z")
 """The beginning of what may end a string whose closing marker is missing."""
-
-
 _AFTER_COMMA: Final = re.compile(r"([ \t\r\n]*+)(?:([^\W\d][\w.\-]*+)[ \t\r\n]*+:|[\"'<)\]}]|\Z)")
 """What may follow the comma after a value: a key, which may be quoted or between markers, or a close."""
 _AFTER_COMMA_BEGUN: Final = re.compile(r"[ \t\r\n]*+(?:[^\W\d][\w.\-]*+[ \t\r\n]*+)?\Z")
 
 
-@final
-class MarkedStringEnds:
-    """Decides where the strings between markers end whose closing marker is missing, and those without any marker. It
-    shares the lists of open brackets and of the keys so far with the call's reader."""
+def tail_from(text: str, pos: int, end: int) -> int:
+    """Return where the text in front of ``end`` begins that may end a string between markers, as the next text
+    decides."""
+    found = _TAIL.search(text, max(pos, end - _MAX_TAIL), end)
+    return end if found is None else found.start()
 
-    def __init__(self, closers: list[str], seen: set[str], syntax: LiteralSyntax, tools: ToolSet, name: str) -> None:
-        self._closers: list[str] = closers
-        self._seen: set[str] = seen
-        self._syntax: LiteralSyntax = syntax
-        self._tools: ToolSet = tools
-        self._name: str = name
 
-    def watched(self) -> re.Pattern[str]:
-        """Return what finds the first character of whatever may end the open string."""
-        tool = self._tools.get(self._name) if len(self._closers) == 1 else None
-        last = tool is None or tool.properties().keys() <= self._seen
-        return self._syntax.watched_last if last else self._syntax.watched
-
-    def undecided_from(self, text: str, pos: int, end: int) -> int:
-        """Return where the text in front of ``end`` begins that may end the string, as the next text decides."""
-        found = _TAIL.search(text, max(pos, end - _MAX_TAIL), end)
-        return end if found is None else found.start()
-
-    def next_key(self, text: str, pos: int, quote: int) -> int:
-        """Return where ``, key:`` begins that ends in front of the marker at ``quote``, if an argument of this name is
-        declared and has not come; or NO_MATCH."""
-        found = _NEXT_KEY.search(text, max(pos, quote - _MAX_TAIL), quote)
-        if found is None or len(self._closers) > 1 or found.group(1) in self._seen:
-            return NO_MATCH
-        tool = self._tools.get(self._name)
-        return found.start() if tool is not None and found.group(1) in tool.properties() else NO_MATCH
-
-    def ends_at_comma(self, cur: Cursor, pos: int) -> int:
-        """Return DONE if a string without quotes ends at the comma before ``pos``: a declared argument that has not
-        come follows, or a key directly after the comma. NO_MATCH or MORE."""
-        text = cur.text
-        most = pos + _MAX_TAIL
-        if not cur.final and len(text) < most and _AFTER_COMMA_BEGUN.match(text, pos) is not None:
-            return MORE
-        found = _AFTER_COMMA.match(text, pos, most)
-        if found is None:
-            return NO_MATCH
-        key = found.group(2)
-        if key is None or not found.group(1):
-            return DONE
-        tool = self._tools.get(self._name)
-        declared = tool is not None and key in tool.properties()
-        return DONE if declared and key not in self._seen else NO_MATCH
-
-    def chain(self, text: str, pos: int, stop: int) -> int:
-        """Return where the closes of all that is open begin, if they end in front of ``stop``; or NO_MATCH."""
-        begin = max(pos, stop - _MAX_TAIL)
-        for closer in self._closers:
-            stop = begin + len(text[begin:stop].rstrip(WS)) - 1
-            if stop < begin or text[stop] != closer:
-                return NO_MATCH
-        return stop
-
-    def follows(self, cur: Cursor, stop: int, end: int, call: CallHandler) -> int:
-        """Return DONE if another call or the end of the output follows the literal from ``stop`` to ``end``, which
-        closes the call, NO_MATCH or MORE."""
-        text = cur.text
-        kinds = self._syntax.frame.stops.tags
-        most = end + _MAX_TAIL
-        while kinds[text[stop:end]] in (tags.CALL_CLOSE, tags.TURN_END):
-            spaces = SPACES.match(text, end)
-            stop = end if spaces is None else spaces.end()
-            if stop > most:
-                return NO_MATCH
-            if stop >= len(text):
-                return DONE if cur.final else MORE
-            opened = self._syntax.frame.between.at(text, stop, cur.final)
-            if opened == MORE:
-                return MORE
-            if opened >= 0 and self._syntax.frame.between.tags[text[stop:opened]] == tags.CALL_OPEN:
-                return DONE if call.may_be_marker(stop, opened) else NO_MATCH
-            end = self._syntax.frame.stops.at(text, stop, cur.final)
-            if end < 0 or not call.may_be_marker(stop, end):
-                return MORE if end == MORE else NO_MATCH
+def next_key(place: LiteralPlace, text: str, pos: int, quote: int) -> int:
+    """Return where ``, key:`` begins that ends in front of the marker at ``quote``, if an argument of this name is
+    declared and has not come; or NO_MATCH."""
+    found = _NEXT_KEY.search(text, max(pos, quote - _MAX_TAIL), quote)
+    if found is None or len(place.closers) > 1:
         return NO_MATCH
+    return found.start() if place.declares(found.group(1)) else NO_MATCH
+
+
+def ends_at_comma(place: LiteralPlace, cur: Cursor, pos: int) -> int:
+    """Return DONE if a string without quotes ends at the comma before ``pos``: a declared argument that has not come
+    follows, or a key directly after the comma. NO_MATCH or MORE."""
+    text = cur.text
+    most = pos + _MAX_TAIL
+    if not cur.final and len(text) < most and _AFTER_COMMA_BEGUN.match(text, pos) is not None:
+        return MORE
+    found = _AFTER_COMMA.match(text, pos, most)
+    if found is None:
+        return NO_MATCH
+    key = found.group(2)
+    return DONE if key is None or not found.group(1) or place.declares(key) else NO_MATCH
+
+
+def missing_close(place: LiteralPlace, cur: Cursor, limit: int, call: CallHandler) -> tuple[int, int]:
+    """Return where a string between markers ends before the end of its call, and DONE, MORE or NO_MATCH for it. The
+    call ends before ``limit``."""
+    text = cur.text
+    stops = place.stops
+    found = stops.near(text, cur.pos, limit)
+    while found is not None and found.start() < limit:
+        stop, after = found.span()
+        if call.may_be_marker(stop, after):
+            if stops.tags[found.group()] == tags.TURN_END and call.has_id(stop, after):
+                return stop, DONE
+            chain = _chain(place, text, cur.pos, stop)
+            follows = NO_MATCH if chain < 0 else _call_follows(place, cur, stop, after, call)
+            if follows != NO_MATCH:
+                return chain, follows
+        found = stops.near(text, after, limit)
+    return limit, NO_MATCH
+
+
+def _chain(place: LiteralPlace, text: str, pos: int, stop: int) -> int:
+    """Return where the closes of all that is open begin, if they end in front of ``stop``; or NO_MATCH."""
+    begin = max(pos, stop - _MAX_TAIL)
+    for closer in place.closers:
+        stop = begin + len(text[begin:stop].rstrip(WS)) - 1
+        if stop < begin or text[stop] != closer:
+            return NO_MATCH
+    return stop
+
+
+def _call_follows(place: LiteralPlace, cur: Cursor, stop: int, end: int, call: CallHandler) -> int:
+    """Return DONE if another call or the end of the output follows the literal from ``stop`` to ``end``, which closes
+    the call, NO_MATCH or MORE."""
+    text = cur.text
+    frame = place.syntax.frame
+    most = end + _MAX_TAIL
+    while frame.stops.tags[text[stop:end]] in (tags.CALL_CLOSE, tags.TURN_END):
+        spaces = SPACES.match(text, end)
+        stop = end if spaces is None else spaces.end()
+        if stop > most:
+            return NO_MATCH
+        if stop >= len(text):
+            return DONE if cur.final else MORE
+        opened = frame.between.at(text, stop, cur.final)
+        if opened == MORE:
+            return MORE
+        if opened >= 0 and frame.between.tags[text[stop:opened]] == tags.CALL_OPEN:
+            return DONE if call.may_be_marker(stop, opened) else NO_MATCH
+        end = frame.stops.at(text, stop, cur.final)
+        if end < 0 or not call.may_be_marker(stop, end):
+            return MORE if end == MORE else NO_MATCH
+    return NO_MATCH

@@ -20,7 +20,7 @@ class LiteralSyntax:
         self.close: str = ")"
         self.assign: str = "="
         self.quotes: Literals = NO_LITERALS
-        self.quoted_values: bool = False
+        self.converts_strings: bool = False
         """True if the text in quotes may be a value of any type."""
         self.quotes_optional: bool = False
         """True if a value that is not a literal is a string without quotes."""
