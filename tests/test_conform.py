@@ -143,14 +143,19 @@ def test_judgements(answer: dict[str, Any], outcome: str, problem: str) -> None:
 @pytest.mark.parametrize(("codes", "right"), [([], True), (["stray_close"], False)])
 def test_diagnostics_are_counted_apart(codes: list[str], right: bool) -> None:
     message = {"content": "Hi.", "tool_calls": CALLS}
-    report = report_of(run([CALL], answering({"message": message, "diagnostics": codes}), splits=1))
+    vector = {**CALL, "diagnostics": []}
+    report = report_of(run([vector], answering({"message": message, "diagnostics": codes}), splits=1))
     assert report.levels["clean"]["right"] == 1
     assert report.reports == {"clean": {"right": int(right), "wrong": int(not right)}}
     assert f"diagnostics: right in {int(right)} of 1" in described(report, 1)
 
 
-def test_a_parser_without_diagnostics_loses_nothing() -> None:
-    report = report_of(run([CALL], answering({"message": {"content": "Hi.", "tool_calls": CALLS}}), splits=1))
+@pytest.mark.parametrize(
+    ("of_vector", "of_answer"), [({"diagnostics": []}, {}), ({}, {"diagnostics": ["stray_close"]})]
+)
+def test_diagnostics_that_one_side_lacks_do_not_count(of_vector: dict[str, Any], of_answer: dict[str, Any]) -> None:
+    answer = {"message": {"content": "Hi.", "tool_calls": CALLS}, **of_answer}
+    report = report_of(run([{**CALL, **of_vector}], answering(answer), splits=1))
     assert (report.reports, report.new) == ({}, ())
     assert "diagnostics" not in described(report, 1)
 
