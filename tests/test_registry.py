@@ -1201,6 +1201,20 @@ def test_models_of_this_year_have_an_entry(model: str):
     assert next(suggested(model, None), None) is not None
 
 
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("Tele-AI/TeleChat2-7B", "telechat4"),
+        ("microsoft/Phi-4-multimodal-instruct", "phi4_mini_json"),
+        ("openbmb/MiniCPM-o-4_5", "minicpmv+passthrough"),
+        ("microsoft/phi-4", "passthrough"),
+        ("google/gemma-2-9b-it", "passthrough"),
+    ],
+)
+def test_only_models_without_markup_pass_through(model: str, name: str):
+    assert next(suggested(model, None))[0] == name
+
+
 def test_models_of_other_projects_have_an_entry_or_a_reason():
     """Of the models that chat, 95 % have an entry."""
     listed = {model for record in NAMES["projects"].values() for model in record.get("models", ())}

@@ -157,7 +157,7 @@ ROWS: Final[
         ('tool', 'mimo', (), ('XiaomiMiMo/MiMo-V2*',), (), True),
     ),
     'minicpm': (
-        ('reasoning', 'minicpmv', (), ('openbmb/MiniCPM-V-*',), (), True),
+        ('reasoning', 'minicpmv', (), ('openbmb/MiniCPM-V-*', 'openbmb/MiniCPM-o-4_5*'), (), True),
         ('tool', 'minicpm5', (), ('openbmb/MiniCPM5-*',), (), True),
     ),
     'minimax': (
@@ -193,11 +193,11 @@ ROWS: Final[
         ('tool', 'openpangu_v2', (), ('openpangu/openPangu-2.0-*',), (), True),
     ),
     'phi': (
-        ('tool', 'phi4_mini_json', ('phi4',), ('microsoft/Phi-4-mini-instruct', 'microsoft/Phi-4-mini-reasoning'), (), True),
+        ('tool', 'phi4_mini_json', ('phi4',), ('microsoft/Phi-4-mini-instruct', 'microsoft/Phi-4-mini-reasoning', 'microsoft/Phi-4-multimodal-*'), (), True),
     ),
     'plain': (
         ('reasoning', 'identity', ('passthrough',), ('any',), (), True),
-        ('tool', 'passthrough', ('role_colon',), ('any', 'meta-llama/Llama-2-*-chat*', 'meta-llama/Meta-Llama-3-8B-Instruct*', 'meta-llama/Meta-Llama-3-70B-Instruct*', 'Qwen/Qwen-*-Chat*', 'Qwen/Qwen1.5-*-Chat*', 'Qwen/CodeQwen1.5-*-Chat*', 'Qwen/Qwen2-*-Instruct*', 'google/gemma-2b-it', 'google/gemma-7b-it', 'google/gemma-2-*-it', 'google/gemma-3n-*-it', 'google/medgemma-*-it', 'microsoft/phi-2', 'microsoft/Phi-3-*', 'microsoft/Phi-3.5-*', 'microsoft/phi-4', 'microsoft/Phi-4-multimodal-*', 'deepseek-ai/deepseek-coder-*-instruct', 'deepseek-ai/deepseek-llm-*-chat', 'deepseek-ai/deepseek-math-*-instruct', 'deepseek-ai/deepseek-math-*-rl', 'deepseek-ai/deepseek-moe-*-chat', 'deepseek-ai/DeepSeek-V2-*Chat', 'deepseek-ai/DeepSeek-V2', 'deepseek-ai/DeepSeek-Coder-V2-*Instruct', 'deepseek-ai/DeepSeek-Prover-V2-*', 'internlm/internlm-chat-*', 'allenai/OLMoE-*-Instruct', 'allenai/OLMoE-*-SFT', 'CohereForAI/aya-expanse-*', 'OpenGVLab/InternVL2-*', 'OpenGVLab/InternVL2_5-*', 'OpenGVLab/InternVL3-*', 'openbmb/MiniCPM-*', 'Qwen/Qwen2-VL-*-Instruct*', 'Qwen/Qwen2-Audio-*-Instruct', 'moonshotai/Moonlight-*-Instruct', 'moonshotai/Kimi-VL-*-Instruct', 'xverse/XVERSE-*-Chat', 'vivo-ai/BlueLM-*-Chat*', 'Infinigence/Megrez-3B-Instruct', 'FlagAlpha/Atom-7B-Chat', 'HuggingFaceH4/zephyr-7b-beta', 'hfl/llama-3-chinese-*-instruct', 'hfl/chinese-alpaca-2-*', 'databricks/dbrx-instruct', 'alpindale/WizardLM-2-*', 'OrionStarAI/Orion-14B-Chat', 'IDEA-CCNL/Ziya2-13B-Chat', 'zai-org/glm-edge-*b-chat', 'zai-org/chatglm2-6b*', 'zai-org/LongWriter-*', 'Qwen/QVQ-72B-Preview', 'Tele-AI/TeleChat2-*', 'Tele-AI/TeleChat-12B*', 'Tele-AI/telechat-7B', 'TeleAI/TeleChat-52B', 'deepseek-ai/deepseek-vl*', 'OpenGVLab/InternVL-Chat-V1-5*', 'OpenGVLab/Mini-InternVL-*', 'internlm/internlm-xcomposer2*', 'allenai/Molmo*', 'sensenova/SenseNova-SI-*', 'IEITYuan/Yuan2-*', 'zai-org/cogvlm*', 'zai-org/cogagent*', 'zai-org/glm-4v-9b', 'zai-org/glm-edge-v-2b', 'HuggingFaceM4/Idefics3-*', 'mistral-community/pixtral-*'), (), True),
+        ('tool', 'passthrough', ('role_colon',), ('any', 'meta-llama/Llama-2-*-chat*', 'meta-llama/Meta-Llama-3-8B-Instruct*', 'meta-llama/Meta-Llama-3-70B-Instruct*', 'Qwen/Qwen-*-Chat*', 'Qwen/Qwen1.5-*-Chat*', 'Qwen/CodeQwen1.5-*-Chat*', 'Qwen/Qwen2-*-Instruct*', 'google/gemma-2b-it', 'google/gemma-7b-it', 'google/gemma-2-*-it', 'google/gemma-3n-*-it', 'google/medgemma-*-it', 'microsoft/phi-2', 'microsoft/Phi-3-*', 'microsoft/Phi-3.5-*', 'microsoft/phi-4', 'deepseek-ai/deepseek-coder-*-instruct', 'deepseek-ai/deepseek-llm-*-chat', 'deepseek-ai/deepseek-math-*-instruct', 'deepseek-ai/deepseek-math-*-rl', 'deepseek-ai/deepseek-moe-*-chat', 'deepseek-ai/DeepSeek-V2-*Chat', 'deepseek-ai/DeepSeek-V2', 'deepseek-ai/DeepSeek-Coder-V2-*Instruct', 'deepseek-ai/DeepSeek-Prover-V2-*', 'internlm/internlm-chat-*', 'allenai/OLMoE-*-Instruct', 'allenai/OLMoE-*-SFT', 'CohereForAI/aya-expanse-*', 'OpenGVLab/InternVL2-*', 'OpenGVLab/InternVL2_5-*', 'OpenGVLab/InternVL3-*', 'openbmb/MiniCPM-*', 'Qwen/Qwen2-VL-*-Instruct*', 'Qwen/Qwen2-Audio-*-Instruct', 'moonshotai/Moonlight-*-Instruct', 'moonshotai/Kimi-VL-*-Instruct', 'xverse/XVERSE-*-Chat', 'vivo-ai/BlueLM-*-Chat*', 'Infinigence/Megrez-3B-Instruct', 'FlagAlpha/Atom-7B-Chat', 'HuggingFaceH4/zephyr-7b-beta', 'hfl/llama-3-chinese-*-instruct', 'hfl/chinese-alpaca-2-*', 'databricks/dbrx-instruct', 'alpindale/WizardLM-2-*', 'OrionStarAI/Orion-14B-Chat', 'IDEA-CCNL/Ziya2-13B-Chat', 'zai-org/glm-edge-*b-chat', 'zai-org/chatglm2-6b*', 'zai-org/LongWriter-*', 'Qwen/QVQ-72B-Preview', 'Tele-AI/TeleChat-12B*', 'Tele-AI/telechat-7B', 'TeleAI/TeleChat-52B', 'deepseek-ai/deepseek-vl*', 'OpenGVLab/InternVL-Chat-V1-5*', 'OpenGVLab/Mini-InternVL-*', 'internlm/internlm-xcomposer2*', 'allenai/Molmo*', 'sensenova/SenseNova-SI-*', 'IEITYuan/Yuan2-*', 'zai-org/cogvlm*', 'zai-org/cogagent*', 'zai-org/glm-4v-9b', 'zai-org/glm-edge-v-2b', 'HuggingFaceM4/Idefics3-*', 'mistral-community/pixtral-*'), (), True),
         ('tool', 'json', (), ('any',), (), True),
     ),
     'plamo': (
@@ -238,7 +238,7 @@ ROWS: Final[
     ),
     'telechat': (
         ('reasoning', 'telechat4', ('xing4_0',), ('XingChen-AGI/Xing4.0-*', 'Tele-AI/TeleChat4*'), (), True),
-        ('tool', 'telechat4', ('xing4_0',), ('XingChen-AGI/Xing4.0-*', 'Tele-AI/TeleChat4*'), (), True),
+        ('tool', 'telechat4', ('xing4_0',), ('XingChen-AGI/Xing4.0-*', 'Tele-AI/TeleChat4*', 'Tele-AI/TeleChat2-*', 'Tele-AI/TeleChat2.5-*'), (), True),
     ),
     'xlam': (
         ('tool', 'xlam', (), ('Salesforce/Llama-xLAM-2-*', 'Salesforce/xLAM-*'), (), True),

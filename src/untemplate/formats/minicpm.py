@@ -39,7 +39,7 @@ ENTRIES = (
         name="minicpmv",
         kind="reasoning",
         format=qwen3.QWEN3.extend(name="minicpmv"),
-        models=("openbmb/MiniCPM-V-*",),
+        models=("openbmb/MiniCPM-V-*", "openbmb/MiniCPM-o-4_5*"),
         engines=("vllm",),
         evidence=(vllm("vllm/parser/minicpmv.py"),),
     ),

@@ -40,7 +40,7 @@ ENTRIES = (
         kind="tool",
         format=PHI4_MINI_JSON,
         aliases=("phi4",),
-        models=("microsoft/Phi-4-mini-instruct", "microsoft/Phi-4-mini-reasoning"),
+        models=("microsoft/Phi-4-mini-instruct", "microsoft/Phi-4-mini-reasoning", "microsoft/Phi-4-multimodal-*"),
         engines=("vllm", "dynamo"),
         evidence=(
             vllm("vllm/tool_parsers/phi4mini_tool_parser.py"),

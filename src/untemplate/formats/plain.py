@@ -44,7 +44,7 @@ _CONTENT_ONLY = """
     meta-llama/Llama-2-*-chat* meta-llama/Meta-Llama-3-8B-Instruct* meta-llama/Meta-Llama-3-70B-Instruct*
     Qwen/Qwen-*-Chat* Qwen/Qwen1.5-*-Chat* Qwen/CodeQwen1.5-*-Chat* Qwen/Qwen2-*-Instruct* google/gemma-2b-it
     google/gemma-7b-it google/gemma-2-*-it google/gemma-3n-*-it google/medgemma-*-it microsoft/phi-2
-    microsoft/Phi-3-* microsoft/Phi-3.5-* microsoft/phi-4 microsoft/Phi-4-multimodal-*
+    microsoft/Phi-3-* microsoft/Phi-3.5-* microsoft/phi-4
     deepseek-ai/deepseek-coder-*-instruct deepseek-ai/deepseek-llm-*-chat deepseek-ai/deepseek-math-*-instruct
     deepseek-ai/deepseek-math-*-rl deepseek-ai/deepseek-moe-*-chat deepseek-ai/DeepSeek-V2-*Chat
     deepseek-ai/DeepSeek-V2 deepseek-ai/DeepSeek-Coder-V2-*Instruct deepseek-ai/DeepSeek-Prover-V2-*
@@ -54,7 +54,7 @@ _CONTENT_ONLY = """
     vivo-ai/BlueLM-*-Chat* Infinigence/Megrez-3B-Instruct FlagAlpha/Atom-7B-Chat HuggingFaceH4/zephyr-7b-beta
     hfl/llama-3-chinese-*-instruct hfl/chinese-alpaca-2-* databricks/dbrx-instruct alpindale/WizardLM-2-*
     OrionStarAI/Orion-14B-Chat IDEA-CCNL/Ziya2-13B-Chat zai-org/glm-edge-*b-chat zai-org/chatglm2-6b*
-    zai-org/LongWriter-* Qwen/QVQ-72B-Preview Tele-AI/TeleChat2-* Tele-AI/TeleChat-12B* Tele-AI/telechat-7B
+    zai-org/LongWriter-* Qwen/QVQ-72B-Preview Tele-AI/TeleChat-12B* Tele-AI/telechat-7B
     TeleAI/TeleChat-52B deepseek-ai/deepseek-vl* OpenGVLab/InternVL-Chat-V1-5* OpenGVLab/Mini-InternVL-*
     internlm/internlm-xcomposer2* allenai/Molmo* sensenova/SenseNova-SI-* IEITYuan/Yuan2-* zai-org/cogvlm*
     zai-org/cogagent* zai-org/glm-4v-9b zai-org/glm-edge-v-2b HuggingFaceM4/Idefics3-* mistral-community/pixtral-*

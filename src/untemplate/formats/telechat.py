@@ -54,13 +54,14 @@ ENTRIES = (
         kind="tool",
         format=TELECHAT4,
         aliases=("xing4_0",),
-        models=MODELS,
+        models=(*MODELS, "Tele-AI/TeleChat2-*", "Tele-AI/TeleChat2.5-*"),
         headers=("<_bot>",),
         engines=("tensorrt-llm",),
         evidence=(
             Evidence("engine", f"{TENSORRT}/xing4_0_parser.py", "2026-11-22", "of pull request #19283"),
             Evidence("engine", f"{TENSORRT}/telechat4_parser.py", "2026-11-22", "of pull request #17997, not merged"),
             report("sgl-project/sglang#39793", "a call without white space"),
+            Evidence("template", "Tele-AI/TeleChat2-7B tokenizer_config.json", "2026-11-28", "JSON in <tool_call>"),
         ),
     ),
 )
