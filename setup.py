@@ -11,16 +11,15 @@ from glob import glob
 from setuptools import Extension, setup
 
 MODULES = (
-    "schemas/fits.py",
-    "schemas/reading.py",
     "tools.py",
-    "backends/stream.py",
-    "backends/format_stream.py",
-    "jsontext/*.py",
-    "machine/*.py",
-    "machine/*/*.py",
+    "_internal/schemas/fits.py",
+    "_internal/schemas/reading.py",
+    "_internal/backends/stream.py",
+    "_internal/backends/format_stream.py",
+    "_internal/jsontext/*.py",
+    "_internal/machine/*.py",
+    "_internal/machine/*/*.py",
 )
-INTERPRETED = "src/untemplate/machine/config.py"  # it checks the types of its arguments itself
 
 
 def extensions() -> list[Extension]:
@@ -29,7 +28,7 @@ def extensions() -> list[Extension]:
         from mypyc.build import mypycify
     except ImportError:
         return []
-    paths = [path for module in MODULES for path in sorted(glob(f"src/untemplate/{module}")) if path != INTERPRETED]
+    paths = [path for module in MODULES for path in sorted(glob(f"src/untemplate/{module}"))]
     found: list[Extension] = mypycify(["--config-file=", "--ignore-missing-imports", *paths])
     return found
 

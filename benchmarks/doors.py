@@ -68,7 +68,7 @@ def _parse_delta(tokenizer: Vocabulary, deltas: list[tuple[str, list[int]]]) -> 
 
 
 def _row() -> Run:
-    from untemplate.batch.rows import Columns, RowParser, Settings
+    from untemplate.batch._rows import Columns, RowParser, Settings
 
     parser = RowParser(Settings(columns=Columns(), format=OutputParser.named("hermes", reasoning="qwen3").format))
     row = json.dumps({"output": OUTPUT, "tools": TOOLS}).encode()

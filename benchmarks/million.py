@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
+from untemplate._internal.render import render
 from untemplate.formats import named
-from untemplate.render import render
 
 FORMAT: Final = "hermes+qwen3"
 NAMES: Final = ("search_flights", "get_weather", "book_table", "send_message")

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from untemplate.check import Report
-from untemplate.check.known import issue_for
+from untemplate.check._known import issue_for
 
 VERDICTS = ("pass", "soft", "fail", "cannot")
 

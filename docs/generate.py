@@ -21,8 +21,21 @@ from pathlib import Path
 from typing import Any, Final
 
 import untemplate
-from untemplate.backends.quotations import CONTEXTS, quoted_calls
-from untemplate.cli.formats import evidence_word, samples
+from untemplate._internal.backends.quotations import CONTEXTS, quoted_calls
+from untemplate._internal.cli.formats import evidence_word, samples
+from untemplate._internal.machine.compiler import compile_format
+from untemplate._internal.machine.modes import mode_table
+from untemplate._internal.machine.program import (
+    CLOSE_CALL,
+    CLOSE_REASONING,
+    CLOSE_SECTION,
+    END_TURN,
+    OPEN_BARE_CALLS,
+    OPEN_CALLS,
+    OPEN_REASONING,
+    Program,
+)
+from untemplate._internal.message_parser import MessageParser
 from untemplate.format import (
     Channels,
     Content,
@@ -38,23 +51,11 @@ from untemplate.format import (
     Tools,
     Turn,
 )
-from untemplate.formats import Entry, Evidence, Kind, entries, named, registry
-from untemplate.formats.family import Engine
-from untemplate.formats.registry import chosen_name
-from untemplate.formats.unlisted import UNLISTED
-from untemplate.machine.compiler import compile_format
-from untemplate.machine.modes import mode_table
-from untemplate.machine.program import (
-    CLOSE_CALL,
-    CLOSE_REASONING,
-    CLOSE_SECTION,
-    END_TURN,
-    OPEN_BARE_CALLS,
-    OPEN_CALLS,
-    OPEN_REASONING,
-    Program,
-)
-from untemplate.message_parser import MessageParser
+from untemplate.formats import Entry, Evidence, Kind, entries, named
+from untemplate.formats import _registry as registry
+from untemplate.formats._family import Engine
+from untemplate.formats._registry import chosen_name
+from untemplate.formats._unlisted import UNLISTED
 from untemplate.policy import Policy
 from untemplate.selection import ranked, suggested
 from untemplate_gateway import settings
@@ -112,7 +113,7 @@ def formats_page() -> str:
 def _family(module: str, seen: set[Format]) -> str:
     """Return a family's section. ``seen`` holds the Formats that were already shown; another name of one is not shown
     again."""
-    family = import_module(f"untemplate.formats.{module}")
+    family = import_module(f"untemplate.formats._families.{module}")
     lines = [f"## {module}", "", *_markdown(inspect.cleandoc(family.__doc__ or "")), ""]
     lines += ["| name | kind | aliases | engines | models | evidence | quoted calls |", "|" + " --- |" * 7]
     lines += [_row(entry) for entry in family.ENTRIES]
@@ -631,10 +632,10 @@ SUBJECTS: Final = {
 _WIDTH: Final = 85
 """Most characters of a line of code that is made here: more are cut off on a laptop."""
 MODULES: Final = (
-    *("batch", "errors", "formats", "grammar", "messages", "policy", "selection", "templates", "testing", "tools"),
-    "vllm_api",
+    *("analysis", "batch", "check", "errors", "formats", "grammar", "messages", "policy", "selection", "templates"),
+    *("testing", "tools", "vllm_api"),
 )
-"""Public modules of the page. The names of ``untemplate.format`` are on a page of their own."""
+"""Public modules of the page. ``untemplate.format`` and ``untemplate.integrations`` have pages of their own."""
 
 
 def api_page() -> str:

@@ -1,6 +1,6 @@
 """Write ``src/untemplate/formats/_index.py``: the names, models and headers of the catalogue, read from its modules.
 
-``make docs`` runs this first. Every module of ``untemplate.formats`` that defines ``ENTRIES`` is a family.
+``make docs`` runs this first. Every module of ``untemplate.formats._families`` that defines ``ENTRIES`` is a family.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from importlib import import_module
 from pathlib import Path
 
 from untemplate import formats
-from untemplate.backends.recognition import markers_of
+from untemplate._internal.backends.recognition import markers_of
 from untemplate.formats import Entry
 
 HEAD = '''\
-"""The index of the catalogue. Made by `make docs` from the modules in this folder; do not edit."""
+"""The index of the catalogue. Made by `make docs` from the modules in `_families/`; do not edit."""
 
 # ruff: noqa: E501
 # fmt: off
@@ -32,8 +32,10 @@ COLUMNS = "kind, name, aliases, models, model_types, verified"
 
 def families() -> dict[str, tuple[Entry, ...]]:
     """The entries of every family module, by the module's name, sorted."""
-    folder = Path(next(iter(formats.__path__)))
-    modules = {path.stem: import_module(f"untemplate.formats.{path.stem}") for path in sorted(folder.glob("*.py"))}
+    folder = Path(next(iter(formats.__path__))) / "_families"
+    modules = {
+        path.stem: import_module(f"untemplate.formats._families.{path.stem}") for path in sorted(folder.glob("*.py"))
+    }
     return {name: module.ENTRIES for name, module in modules.items() if hasattr(module, "ENTRIES")}
 
 

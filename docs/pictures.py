@@ -16,7 +16,7 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 from untemplate import OutputParser, Policy
-from untemplate.machine.modes import MODES
+from untemplate._internal.machine.modes import MODES
 from untemplate.messages import DeltaMessage
 
 PICTURES: Final = Path(__file__).parent / "pictures"

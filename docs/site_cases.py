@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-EXAMPLES: Final = Path(__file__).parents[1] / "src/untemplate/inspector/static/examples.json"
+EXAMPLES: Final = Path(__file__).parents[1] / "src/untemplate/_internal/inspector/static/examples.json"
 
 
 def examples() -> frozenset[str]:

@@ -25,14 +25,14 @@ from typing import Final
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent
 LIBRARY: Final = ROOT / "src/untemplate"
-STATIC: Final = LIBRARY / "inspector/static"
+STATIC: Final = LIBRARY / "_internal/inspector/static"
 
 PYODIDE: Final = "pyodide@314.0.7"
 PYODIDE_DIGEST: Final = "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
 """SHA-512 of the package, as the registry gives it."""
 RUNTIME: Final = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 OWN: Final = ("worker.js", "browser.js", "service.js", "start.py")
-LEFT_OUT: Final = ("integrations", "batch", "cli", "vllm_api", "conform")
+LEFT_OUT: Final = {"integrations", "batch", "_internal/cli", "vllm_api", "_internal/conform"}
 """Rooms of the library that the page does not use."""
 WASM: Final = ("--platform", "pyemscripten_2026_0_wasm32", "--python-version", "3.14", "--abi", "cp314")
 ANY: Final = ("--platform", "manylinux2014_x86_64", "--python-version", "3.11")
@@ -81,7 +81,8 @@ def library(folder: Path) -> bytes:
 def _own_files() -> Iterator[tuple[str, bytes]]:
     for path in sorted(LIBRARY.rglob("*")):
         name = path.relative_to(LIBRARY)
-        used = name.parts[0] not in LEFT_OUT and not {"__pycache__", "static", "corpus"}.intersection(name.parts)
+        folders = {folder.as_posix() for folder in name.parents}
+        used = not LEFT_OUT & folders and not {"__pycache__", "static", "corpus"}.intersection(name.parts)
         if used and path.suffix in (".py", ".json", ".jinja"):
             yield f"untemplate/{name.as_posix()}", path.read_bytes()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 time.thread_time = time.perf_counter  # a browser's Python has no clock of its thread; a parse has its own worker
 
-from untemplate.inspector import Inspector, InspectorError  # noqa: E402
+from untemplate._internal.inspector import Inspector, InspectorError  # noqa: E402
 
 
 class NoModels:

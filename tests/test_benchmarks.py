@@ -32,7 +32,7 @@ from benchmarks.streams import (
 )
 from benchmarks.worker import ROOT, Worker, WorkerError
 from untemplate import OutputParser, ParsedOutput
-from untemplate.batch.rows import Record
+from untemplate.batch._rows import Record
 
 
 def test_every_format_is_measured_in_every_shape_that_it_can_express() -> None:
@@ -331,8 +331,8 @@ def test_figures_of_two_checkouts_are_side_by_side() -> None:
         ("gateway/src/untemplate_gateway/protocols/chat/request.py", "reading the request"),
         ("gateway/src/untemplate_gateway/protocols/chat/response.py", "writing the answer"),
         ("gateway/src/untemplate_gateway/app.py", "routes, access, limits, frames of the stream"),
-        ("src/untemplate/templates/sandbox.py", "prompt: the chat template"),
-        ("src/untemplate/machine/machine.py", "parser"),
+        ("src/untemplate/templates/_sandbox.py", "prompt: the chat template"),
+        ("src/untemplate/_internal/machine/machine.py", "parser"),
         ("site-packages/uvicorn/protocols/http/httptools_impl.py", "HTTP server and sockets"),
         ("python3.11/json/decoder.py", None),
     ],

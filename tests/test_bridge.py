@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from untemplate import OutputParser
+from untemplate._internal.tokens.decoding import encode
 from untemplate.errors import TemplateError
 from untemplate.templates import ChatTemplate
-from untemplate.tokens.decoding import encode
 
 from .real_tokenizers import KINDS, byte_level
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.vectors import DATA
 from tests.vectors_rules import load
-from untemplate import cli
-from untemplate.conform.canitoolcall import fixture_of, main, vector_of
+from untemplate._internal import cli
+from untemplate._internal.conform.canitoolcall import fixture_of, main, vector_of
 
 VECTORS = {vector["id"]: vector for vector in load(DATA)}
 CALL = VECTORS["hermes/content-and-call"]

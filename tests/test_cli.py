@@ -16,10 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from untemplate import OutputParser, __version__, cli
-from untemplate.cli import common
-from untemplate.cli.formats import evidence_word
-from untemplate.deltas import merge_deltas
+from untemplate import OutputParser, __version__
+from untemplate._internal import cli
+from untemplate._internal.cli import common
+from untemplate._internal.cli.formats import evidence_word
+from untemplate._internal.deltas import merge_deltas
 from untemplate.format import Format, Marker, Reasoning
 from untemplate.formats import entries, lookup, named
 
@@ -608,7 +609,7 @@ def test_an_alias_shows_what_it_stands_for(run: Run):
 
 
 def test_the_schema_of_a_format(run: Run):
-    from untemplate.format.serialization import json_schema
+    from untemplate.format._serialization import json_schema
 
     assert run("formats", "--schema") == (0, json.dumps(json_schema(), indent=2) + "\n", "")
 
@@ -729,7 +730,7 @@ def test_without_unicode_everything_can_be_printed():
 def test_help_loads_no_parser():
     code = """if True:
         import sys
-        from untemplate import cli
+        from untemplate._internal import cli
         try:
             cli.main(["--help"])
         finally:
@@ -737,9 +738,10 @@ def test_help_loads_no_parser():
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1] == (
-        "['untemplate', 'untemplate.cli', 'untemplate.cli.arguments', 'untemplate.cli.common', "
-        "'untemplate.cli.options', 'untemplate.cli.options.common', 'untemplate.errors', 'untemplate.installed', "
-        "'untemplate.terminal', "
+        "['untemplate', 'untemplate._internal', 'untemplate._internal.cli', 'untemplate._internal.cli.arguments', "
+        "'untemplate._internal.cli.common', "
+        "'untemplate._internal.cli.options', 'untemplate._internal.cli.options.common', "
+        "'untemplate._internal.installed', 'untemplate._internal.terminal', 'untemplate.errors', "
         "'untemplate_gateway', 'untemplate_gateway.cli', 'untemplate_gateway.cli.models']"
     )
 

@@ -24,36 +24,36 @@ MANY = 10
 
 EXCEPTIONS = {
     # It reads each character of JSON that arrives in parts: a call for each would cost more than all that it decides.
-    "untemplate.jsontext.scanner.JsonScanner.scan": 40,
+    "untemplate._internal.jsontext.scanner.JsonScanner.scan": 40,
     # The readers of calls take one step for each piece of text, in one function for the same reason.
-    "untemplate.machine.json.call_object.CallObjectReader.step": 40,
-    "untemplate.machine.json.call_object.CallObjectReader._begin_value": 27,
-    "untemplate.machine.free_text.FreeText._accepts": 35,
-    "untemplate.machine.free_text.FreeText.step": 30,
+    "untemplate._internal.machine.json.call_object.CallObjectReader.step": 40,
+    "untemplate._internal.machine.json.call_object.CallObjectReader._begin_value": 27,
+    "untemplate._internal.machine.free_text.FreeText._accepts": 35,
+    "untemplate._internal.machine.free_text.FreeText.step": 30,
     # Not split yet.
-    "untemplate.machine.compiler.compile_format": 29,
+    "untemplate._internal.machine.compiler.compile_format": 29,
 }
 """Function -> its decisions, if they are more than the ceiling. No function may be added without a reason."""
 
 SHARES = {
     "untemplate.analysis": 12,
-    "untemplate.backends": 8,
+    "untemplate._internal.backends": 8,
     "untemplate.batch": 5,
     "untemplate.check": 11,
-    "untemplate.cli": 8,
-    "untemplate.conform": 9,
+    "untemplate._internal.cli": 8,
+    "untemplate._internal.conform": 9,
     "untemplate.format": 11,
     "untemplate.formats": 3,
     "untemplate.grammar": 10,
-    "untemplate.inspector": 2,
+    "untemplate._internal.inspector": 2,
     "untemplate.integrations": 2,
-    "untemplate.jsontext": 12,
-    "untemplate.machine": 12,
-    "untemplate.render": 10,
-    "untemplate.schemas": 12.5,
+    "untemplate._internal.jsontext": 12,
+    "untemplate._internal.machine": 12,
+    "untemplate._internal.render": 10,
+    "untemplate._internal.schemas": 12.5,
     "untemplate.templates": 9,
     "untemplate.testing": 12,
-    "untemplate.tokens": 1,
+    "untemplate._internal.tokens": 1,
     "untemplate.vllm_api": 7,
     "untemplate": 10,
     "gateway": 8.5,
@@ -91,7 +91,8 @@ def counted() -> dict[str, list[tuple[str, int]]]:
         for path in sorted(root.rglob("*.py")):
             parts = path.relative_to(root).with_suffix("").parts
             tree = ast.parse(path.read_text("utf-8"))
-            package = f"{name}.{parts[0]}" if name == "untemplate" and len(parts) > 1 else name
+            package = ".".join(parts[: 2 if parts[0] == "_internal" else 1])
+            package = f"{name}.{package}" if name == "untemplate" and package != ".".join(parts) else name
             found.setdefault(package, []).extend(_functions(tree, ".".join((name, *parts))))
     return found
 

@@ -17,9 +17,9 @@ import pytest
 
 from tests import vectors as builder
 from tests import vectors_rules as rules
-from untemplate import cli
-from untemplate.cli.conform import described
-from untemplate.conform import CommandError, Outcome, command, own_parser, report_of, run
+from untemplate._internal import cli
+from untemplate._internal.cli.conform import described
+from untemplate._internal.conform import CommandError, Outcome, command, own_parser, report_of, run
 
 ROOT = Path(__file__).parents[1]
 LINES = (builder.DATA / "vectors.jsonl").read_text("utf-8").rstrip("\n").split("\n")
@@ -272,7 +272,7 @@ def test_without_the_vectors_the_command_that_installs_them_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "untemplate_vectors", None)
-    monkeypatch.setattr("untemplate.installed._checkout", lambda: Path("/checkout"))
+    monkeypatch.setattr("untemplate._internal.installed._checkout", lambda: Path("/checkout"))
     assert cli.main(["conform"]) == 2
     problem = "conform needs --vectors FOLDER, or untemplate-vectors: pip install '/checkout/vectors'"
     assert capsys.readouterr().err == f"untemplate: error: {problem}\n"

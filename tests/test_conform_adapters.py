@@ -12,7 +12,7 @@ from benchmarks.conform import __main__ as matrix
 from benchmarks.conform.program import Unsupported, stream_of
 from tests.vectors import DATA
 from tests.vectors_rules import load
-from untemplate.conform import Outcome, Result
+from untemplate._internal.conform import Outcome, Result
 
 FORM = {"turn": {"end": {"text": "<e>", "accepted": ["<f>"]}}, "special_tokens": ["<e>", "<tool>"]}
 REQUEST: dict[str, Any] = {"format": "hermes+qwen3", "tools": [{}], "pieces": ["a <to", "ol>b", "<e> \n<f>"]}

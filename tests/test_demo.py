@@ -12,10 +12,11 @@ from importlib.resources import files
 
 import pytest
 
-from untemplate import demo, testing
-from untemplate.demo import as_expected
-from untemplate.examples import Example, examples, pieces
-from untemplate.terminal import width
+from untemplate import testing
+from untemplate._internal import demo
+from untemplate._internal.demo import as_expected
+from untemplate._internal.examples import Example, examples, pieces
+from untemplate._internal.terminal import width
 
 EXAMPLES = examples()
 VERDICT = "12 outputs, 11 formats: every message is as expected.\n"
@@ -52,7 +53,7 @@ def test_an_output_means_what_it_says(example: Example):
 
 
 def test_the_files_are_as_they_are_written_by_hand():
-    folder = files("untemplate") / "examples"
+    folder = files("untemplate") / "_internal/examples"
     found = sorted((f for f in folder.iterdir() if f.name.endswith(".json")), key=lambda f: f.name)
     assert found
     for file in found:
@@ -225,6 +226,8 @@ def test_fast_on_a_terminal(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 def test_as_a_program(encoding: str):
     environ = {**os.environ, "PYTHONIOENCODING": encoding, "COLUMNS": "100"}
-    done = subprocess.run([sys.executable, "-m", "untemplate.demo"], capture_output=True, env=environ, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "untemplate._internal.demo"], capture_output=True, env=environ, check=False
+    )
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.decode(encoding).endswith("\n\n" + VERDICT)

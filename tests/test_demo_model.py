@@ -192,7 +192,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def test_calls_fit_their_schemas(training: SimpleNamespace) -> None:
-    from untemplate.schemas.validation import validate
+    from untemplate._internal.schemas.validation import validate
 
     for conversation in [*conversations(training, 60), *training.by_hand.conversations()]:
         schemas = {t["function"]["name"]: t["function"].get("parameters") or {} for t in conversation.tools}

@@ -32,10 +32,12 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import untemplate
 from benchmarks.peers import failures
-from untemplate.cli.arguments import parser_for
-from untemplate.format import model
-from untemplate.formats import _index, named, names, registered, registry
-from untemplate.machine.diagnostics import DIAGNOSTICS
+from untemplate._internal.cli.arguments import parser_for
+from untemplate._internal.machine.diagnostics import DIAGNOSTICS
+from untemplate.format import _model as model
+from untemplate.formats import _index, named, names
+from untemplate.formats import _registered as registered
+from untemplate.formats import _registry as registry
 from untemplate.selection import suggested
 from untemplate_gateway.protocols.openapi import document, requests
 from untemplate_gateway.settings.sources import resolve
@@ -326,7 +328,7 @@ def test_the_api_is_in_step():
     for name in untemplate.__all__:
         assert f"## `{name}`" in made or name == "__version__", name
     public = {*re.findall(r"`untemplate\.(\w+)`", page("CHANGELOG.md").partition("## 0.1.0")[0])}
-    assert {*generate.MODULES, "format"} == public - {"__all__"} | {"batch"}
+    assert {*generate.MODULES, "format", "integrations"} == public - {"__all__"}
 
 
 def test_the_machine_is_in_step():
@@ -441,8 +443,8 @@ def defined(path: Path) -> set[str]:
 
 
 def found(file: str) -> Path:
-    """Return the path of a file that the page names: in the library, its catalogue, or the gateway."""
-    folders = (PACKAGE, PACKAGE / "formats", ROOT / "gateway/src/untemplate_gateway")
+    """Return the path of a file that the page names: in the library, its inside, its catalogue, or the gateway."""
+    folders = (PACKAGE, PACKAGE / "_internal", PACKAGE / "formats/_families", ROOT / "gateway/src/untemplate_gateway")
     return next((folder / file for folder in folders if (folder / file).exists()), PACKAGE / file)
 
 
@@ -464,7 +466,7 @@ def test_the_architecture_names_what_is_there():
 
 def test_the_map_is_whole():
     listed = page("docs/architecture.md")
-    for path in PACKAGE.iterdir():
+    for path in (*PACKAGE.iterdir(), *(PACKAGE / "_internal").iterdir()):
         if path.is_dir() and not path.name.startswith("_"):
             assert f"`{path.name}/`" in listed, path.name
         elif path.suffix == ".py" and not path.name.startswith("_"):
@@ -555,8 +557,8 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert len(blocks) == 2
     path = tmp_path / "acme.py"
     path.write_text(blocks[0], "utf-8")
-    module = load(path, "untemplate.formats.acme")
-    monkeypatch.setitem(sys.modules, "untemplate.formats.acme", module)
+    module = load(path, "untemplate.formats._families.acme")
+    monkeypatch.setitem(sys.modules, "untemplate.formats._families.acme", module)
     index: dict[str, Any] = {}
     exec(generate_index.index_module({**generate_index.families(), "acme": module.ENTRIES}), index)
     monkeypatch.setattr(_index, "ROWS", index["ROWS"])
@@ -572,7 +574,7 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_a_family_is_added_by_one_file_and_the_generator(acme: list[str], tmp_path: Path):
     copy = tmp_path / "src" / "untemplate"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    (copy / "formats" / "acme.py").write_text(acme[0], "utf-8")
+    (copy / "formats/_families/acme.py").write_text(acme[0], "utf-8")
 
     def python(*arguments: str) -> str:
         environ = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
@@ -613,7 +615,7 @@ def test_the_model_in_one_file_passes_the_linter(acme: list[str]):
     ruff = Path(sys.executable).parent / "ruff"
     if not ruff.exists():
         pytest.skip("there is no ruff here")
-    for block, where in ((acme[0], "src/untemplate/formats/acme.py"), (acme[1], "tests/test_acme.py")):
+    for block, where in ((acme[0], "src/untemplate/formats/_families/acme.py"), (acme[1], "tests/test_acme.py")):
         for command in (["check", "--quiet"], ["format", "--check", "--quiet"]):
             done = subprocess.run(
                 [ruff, *command, "--stdin-filename", where, "-"], input=block, text=True, cwd=ROOT, check=False

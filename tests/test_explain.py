@@ -15,17 +15,18 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from untemplate import OutputParser, Policy, cli
+from untemplate import OutputParser, Policy
+from untemplate._internal import cli
+from untemplate._internal.backends.quotations import quoted_calls
+from untemplate._internal.cli.explain import _CAME_BACK
+from untemplate._internal.installed import install_command
+from untemplate._internal.terminal import width
 from untemplate.analysis import analyze, prepare
-from untemplate.backends.quotations import quoted_calls
-from untemplate.cli.explain import _CAME_BACK
 from untemplate.formats import entries, lookup, named, names
-from untemplate.formats.registry import rows
+from untemplate.formats._registry import rows
 from untemplate.grammar import make_grammar
-from untemplate.installed import install_command
 from untemplate.selection import select, suggested
 from untemplate.templates import ChatTemplate
-from untemplate.terminal import width
 
 TEMPLATE = (
     "{%- for m in messages -%}{{- '<|im_start|>' + m.role + '\\n' + (m.content or '') -}}"

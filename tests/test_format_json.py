@@ -27,10 +27,10 @@ from untemplate.format import (
     TaggedArguments,
     Tools,
     Turn,
-    calls,
-    markers,
-    parts,
 )
+from untemplate.format import _calls as calls
+from untemplate.format import _markers as markers
+from untemplate.format import _parts as parts
 
 FULL = Format(
     name="full",
@@ -415,7 +415,7 @@ def test_a_field_that_cannot_work_is_named(changes: dict[str, Any], problem: str
 
 
 def test_the_json_schema_fits_every_format_and_no_other_keys() -> None:
-    from untemplate.format.serialization import json_schema
+    from untemplate.format._serialization import json_schema
     from untemplate.formats import entries
 
     validator = jsonschema_rs.validator_for(json_schema())

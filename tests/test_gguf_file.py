@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from untemplate.templates.gguf_file import GgufError, Tensor, read_gguf
+from untemplate.templates._gguf_file import GgufError, Tensor, read_gguf
 
 from .gguf_writer import write_gguf
 

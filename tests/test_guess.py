@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from untemplate import OutputParser
-from untemplate.backends.recognition import markers_in
-from untemplate.cli import main
+from untemplate._internal.backends.recognition import markers_in
+from untemplate._internal.cli import main
+from untemplate._internal.guess import Sample, guess, guess_many, meaning
 from untemplate.formats import half, named
-from untemplate.formats.registry import markers
-from untemplate.guess import Sample, guess, guess_many, meaning
+from untemplate.formats._registry import markers
 
 from .public import CASES, NO_CASES
 

@@ -10,7 +10,7 @@ import pytest
 from tests.public import TEMPLATES, needs_templates
 from untemplate import ChatTemplate, OutputParser
 from untemplate.errors import ContentPartError
-from untemplate.templates.history import template_needs
+from untemplate.templates._history import template_needs
 
 TOOL = {
     "type": "function",

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from untemplate import OutputParser
-from untemplate.jsontext import lexical
-from untemplate.jsontext.equality import equal_texts
-from untemplate.jsontext.scanner import (
+from untemplate._internal.jsontext import lexical
+from untemplate._internal.jsontext.equality import equal_texts
+from untemplate._internal.jsontext.scanner import (
     ANYTHING,
     AT_STRING,
     AT_WORD,
@@ -26,7 +26,7 @@ from untemplate.jsontext.scanner import (
     JsonScanner,
     flat_text,
 )
-from untemplate.jsontext.well_formed import is_json
+from untemplate._internal.jsontext.well_formed import is_json
 
 PIECES = [*'[]{},:"\\', '"a"', '"a":', "1", "-", "true", "tru", "\\u00e9", "é", " ", "\n", "\u00a0", "1.5", "{}", "[]"]
 soup = st.lists(st.sampled_from(PIECES), max_size=10).map("".join)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from untemplate import OutputParser
-from untemplate.backends.recognition import foreign_marker, markers_in, markers_of
+from untemplate._internal.backends.recognition import foreign_marker, markers_in, markers_of
 from untemplate.formats import _index, entries, named
 
 

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from untemplate import OutputParser
-from untemplate.backends.interface import OutputContext
+from untemplate._internal.backends.interface import OutputContext
+from untemplate._internal.options import OutputOptions, ParserOptions, StreamOptions, WholeOptions
 from untemplate.batch import parse_many, settings_for
-from untemplate.batch.many import BatchOptions
-from untemplate.options import OutputOptions, ParserOptions, StreamOptions, WholeOptions
+from untemplate.batch._many import BatchOptions
 
 PARSER = OutputParser.named("hermes")
 

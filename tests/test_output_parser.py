@@ -13,10 +13,10 @@ import pytest
 
 import untemplate
 from untemplate import DeltaMessage, Format, OutputParser, Policy, Span, assemble
-from untemplate.backends.format import FormatBackend
+from untemplate._internal.backends.format import FormatBackend
+from untemplate._internal.machine.events import EventType, SemanticEvent
 from untemplate.errors import CheckpointError, TemplateError
 from untemplate.formats import named
-from untemplate.machine.events import EventType, SemanticEvent
 from untemplate.messages import ChatCompletionRequest, DeltaFunctionCall, DeltaToolCall, ParsedOutput
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>'

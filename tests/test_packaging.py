@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from untemplate.installed import install_command
+from untemplate._internal.installed import install_command
 
 ROOT = Path(__file__).parents[1]
 EXTRAS = {
@@ -63,7 +63,7 @@ def bare(code: str, *arguments: str, cwd: Path, blocked: set[str] = EXTRAS) -> s
 
 
 @pytest.mark.parametrize(
-    "code", ["from untemplate import *", "import untemplate_gateway.settings", "import untemplate.cli"]
+    "code", ["from untemplate import *", "import untemplate_gateway.settings", "import untemplate._internal.cli"]
 )
 def test_the_core_is_enough_for(code: str, tmp_path: Path):
     done = bare(code, cwd=tmp_path)
@@ -90,7 +90,7 @@ def test_settings_load_nothing_of_the_gateway(tmp_path: Path):
     ],
 )
 def test_a_missing_extra_is_named(arguments: tuple[str, ...], message: str, tmp_path: Path):
-    done = bare("from untemplate.cli import main; sys.exit(main(sys.argv[1:]))", *arguments, cwd=tmp_path)
+    done = bare("from untemplate._internal.cli import main; sys.exit(main(sys.argv[1:]))", *arguments, cwd=tmp_path)
     assert done.stdout == ""
     assert done.stderr.strip().split("\n")[-1] == f"untemplate: error: {message}"
     assert done.returncode != 0
@@ -145,7 +145,7 @@ def test_no_extra_names_a_distribution_of_this_repository():
 def test_without_the_gateway_its_commands_say_how_to_install_it(arguments: list[str], tmp_path: Path):
     code = """
 import importlib.metadata
-from untemplate.cli import arguments, main
+from untemplate._internal.cli import arguments, main
 arguments.entry_points = lambda group: importlib.metadata.EntryPoints()
 sys.exit(main(sys.argv[1:]))
 """

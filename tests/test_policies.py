@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from untemplate import OutputParser, Policy
+from untemplate._internal.render import expressible, render
 from untemplate.format import Format
 from untemplate.formats import entries
 from untemplate.messages import ParsedOutput
 from untemplate.policy import strict_from_environment
-from untemplate.render import expressible, render
 
 TOOLS: list[dict[str, Any]] = [
     {

@@ -16,7 +16,8 @@ from typing import Any, get_args
 import pytest
 
 from untemplate import formats, testing
-from untemplate.cli import main
+from untemplate._internal.cli import main
+from untemplate._internal.output_parser import OutputParser
 from untemplate.format import Content, Format, FormatError, JsonBody, Marker, Reasoning, Tools, Turn
 from untemplate.formats import (
     Entry,
@@ -30,12 +31,11 @@ from untemplate.formats import (
     named,
     names,
     register,
-    registered,
-    registry,
 )
-from untemplate.formats.family import EVIDENCE_KINDS, Engine, report, template
-from untemplate.formats.unlisted import NO_CHAT, NO_MARKERS, NO_TEMPLATE, UNLISTED, reason_for_model
-from untemplate.output_parser import OutputParser
+from untemplate.formats import _registered as registered
+from untemplate.formats import _registry as registry
+from untemplate.formats._family import EVIDENCE_KINDS, Engine, report, template
+from untemplate.formats._unlisted import NO_CHAT, NO_MARKERS, NO_TEMPLATE, UNLISTED, reason_for_model
 from untemplate.selection import suggested
 
 ENTRIES = entries()
@@ -47,8 +47,7 @@ FOLDER = Path(registry.__file__).parent
 
 
 def test_every_module_is_listed():
-    others = {"__init__", "_index", "family", "merging", "registered", "registry", "unlisted"}
-    modules = {path.stem for path in FOLDER.glob("*.py")} - others
+    modules = {path.stem for path in (FOLDER / "_families").glob("*.py")} - {"__init__"}
     assert set(registry.families()) == modules
     assert registry.families() == sorted(modules)
 
@@ -80,16 +79,11 @@ def test_names_of_both_kinds():
 
 def loaded(code: str) -> set[str]:
     """Return the family modules that are imported after ``code`` ran in a fresh interpreter."""
-    tail = "import sys, json; print(json.dumps([m for m in sys.modules if m.startswith('untemplate.formats.')]))"
+    tail = (
+        "import sys, json; print(json.dumps([m for m in sys.modules if m.startswith('untemplate.formats._families.')]))"
+    )
     run = subprocess.run([sys.executable, "-c", f"{code}\n{tail}"], capture_output=True, text=True, check=True)
-    return {name.rpartition(".")[2] for name in json.loads(run.stdout)} - {
-        "_index",
-        "family",
-        "merging",
-        "registered",
-        "registry",
-        "unlisted",
-    }
+    return {name.rpartition(".")[2] for name in json.loads(run.stdout)}
 
 
 @pytest.mark.parametrize(
@@ -371,8 +365,8 @@ def test_a_registered_format_is_found_whole_and_in_parts(name: str):
 @pytest.mark.parametrize(
     ("name", "aliases", "said"),
     [
-        ("qwen25", (), "the name is taken by untemplate.formats.hermes"),
-        ("mine", ("mistral",), "the name is taken by untemplate.formats.mistral"),
+        ("qwen25", (), "the name is taken by untemplate.formats._families.hermes"),
+        ("mine", ("mistral",), "the name is taken by untemplate.formats._families.mistral"),
         ("there", (), "the name is taken by a call of register()"),
         ("mine", ("mine",), "the name is given twice"),
         *(
@@ -458,7 +452,8 @@ def test_a_package_that_fails_is_named(tmp_path: Path, code: str, said: str):
     installed(tmp_path, acme=ACME, zeta=code)
     program = """
 from untemplate.format import FormatError
-from untemplate.formats import named, names, registered
+from untemplate.formats import named, names
+from untemplate.formats import _registered as registered
 for _ in range(2):
     try:
         names()

@@ -21,11 +21,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from untemplate._internal.output_parser import OutputParser
+from untemplate._internal.render import REASONS, Inexpressible, expressible, render
 from untemplate.format import Format, JsonBody, Marker, Tools
 from untemplate.formats import entries, named
 from untemplate.messages import FunctionCall, ParsedOutput, ToolCall
-from untemplate.output_parser import OutputParser
-from untemplate.render import REASONS, Inexpressible, expressible, render
 
 RATCHET = Path(__file__).parent / "data" / "expressible.json"
 

@@ -9,8 +9,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from untemplate import OutputParser, Policy
-from untemplate.jsontext.repair import MAX_LENGTH, Repair, nearest_name, repair_schema, repair_syntax
-from untemplate.schemas.validation import validate
+from untemplate._internal.jsontext.repair import MAX_LENGTH, Repair, nearest_name, repair_schema, repair_syntax
+from untemplate._internal.schemas.validation import validate
 
 from .work import lines_run
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from untemplate._internal.output_parser import OutputParser
 from untemplate.format import (
     Channels,
     Content,
@@ -19,7 +20,6 @@ from untemplate.format import (
     Tools,
     Turn,
 )
-from untemplate.output_parser import OutputParser
 
 Json = dict[str, Any]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from untemplate.cli import main
+from untemplate._internal.cli import main
 from untemplate.format import (
     Format,
     FormatError,
@@ -21,8 +21,8 @@ from untemplate.format import (
     Tools,
     Turn,
 )
-from untemplate.format.response_template.checks import check_template
-from untemplate.format.response_template.export import export
+from untemplate.format._response_template.checks import check_template
+from untemplate.format._response_template.export import export
 from untemplate.formats import entries, named
 
 TURN = Turn(start=Marker("<|assistant|>\n"), end=Marker("<|end|>"))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from untemplate.terminal import STYLES, coloured, encodable, paint, painted, visible, width, wrapped
+from untemplate._internal.terminal import STYLES, coloured, encodable, paint, painted, visible, width, wrapped
 
 
 class Terminal(io.StringIO):

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from untemplate import OutputParser
+from untemplate._internal.tokens.decoding import BYTE_LEVEL, Detokenizer, Vocabulary, encode, load_tokenizer
+from untemplate._internal.tokens.spans import Straddling, TokenSpan
 from untemplate.errors import TokenizerError
 from untemplate.messages import Span
 from untemplate.testing import PieceTokenizer
-from untemplate.tokens.decoding import BYTE_LEVEL, Detokenizer, Vocabulary, encode, load_tokenizer
-from untemplate.tokens.spans import Straddling, TokenSpan
 
 from .real_tokenizers import KINDS, byte_level
 

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from untemplate import OutputParser
-from untemplate.backends.abilities import abilities_of_arguments, abilities_of_calls, bound, denied_arguments
+from untemplate._internal.backends.abilities import abilities_of_arguments, abilities_of_calls, bound, denied_arguments
 from untemplate.errors import GrammarError
 from untemplate.formats import named
 

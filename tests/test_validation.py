@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from untemplate.installed import install_command
-from untemplate.schemas import strict
-from untemplate.schemas.fits import fits_of
-from untemplate.schemas.strict import needs_full, takes_too_long
-from untemplate.schemas.validation import Problem, Validator, check_strict, failures, validate
+from untemplate._internal.installed import install_command
+from untemplate._internal.schemas import strict
+from untemplate._internal.schemas.fits import fits_of
+from untemplate._internal.schemas.strict import needs_full, takes_too_long
+from untemplate._internal.schemas.validation import Problem, Validator, check_strict, failures, validate
 
 WEATHER = {
     "type": "object",

@@ -21,7 +21,7 @@ from tests.vectors_decided import decided
 from tests.vectors_hand import FORMATS, vectors_by_hand
 from tests.vectors_more import Family, deep_argument, vectors_of
 from untemplate import OutputParser, formats
-from untemplate.conform import Outcome, own_parser, run
+from untemplate._internal.conform import Outcome, own_parser, run
 from untemplate.format import Format
 from untemplate.formats import IncompatibleFormatsError
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from untemplate.conform import with_tools
+from untemplate._internal.conform import with_tools
 
 ROOT: Final = Path(__file__).parents[1]
 PAGES: Final = tuple(ROOT / "docs" / name for name in ("specification.md", "spec-reading.md", "spec-slips.md"))

@@ -25,7 +25,7 @@ import msgspec
 
 from tests.vectors import DATA
 from tests.vectors_rules import load
-from untemplate.conform import Outcome, Result, command, own_parser, run
+from untemplate._internal.conform import Outcome, Result, command, own_parser, run
 
 ROOT: Final = Path(__file__).parents[2]
 SPLITS: Final = 3

@@ -4,7 +4,8 @@
 bench-peers-install`) and writes the table of the page. ``--peer NAME`` reads the jobs from stdin and prints the results
 of one peer as JSON; it runs in that peer's environment.
 
-* The contexts are those of ``untemplate.backends.quotations``. A quotation is called if the message has a call.
+* The contexts are those of ``untemplate._internal.backends.quotations``. A quotation is called if the message has a
+  call.
 * A peer counts for a format if one of its configurations reads a real call after content. Of those that do, the one
   with the fewest quotations that are called counts.
 * llama.cpp's server runs with a model that writes the output byte by byte (``tests.llamacpp_playback``). It needs chat
@@ -57,7 +58,7 @@ COLUMNS: Final = {
 
 def jobs() -> list[dict[str, Any]]:
     """Return what the peers get: per format the tools, the special tokens, and the parts of each output."""
-    from untemplate.backends.quotations import TOOLS, WRITERS, sample_of
+    from untemplate._internal.backends.quotations import TOOLS, WRITERS, sample_of
     from untemplate.formats import lookup, named
 
     found = []
@@ -226,7 +227,7 @@ def results_of(peer: str, found: Sequence[Mapping[str, Any]]) -> dict[str, Any] 
 
 def table() -> str:
     """Return the table of the page: a row for each format, a column or two for each peer."""
-    from untemplate.backends.quotations import quoted_calls
+    from untemplate._internal.backends.quotations import quoted_calls
     from untemplate.formats import lookup
 
     found = jobs()

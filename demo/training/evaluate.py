@@ -34,7 +34,7 @@ from everyday import COMMANDS, MONEY, ROOMS
 from words import ADJECTIVES, COLOURS, DAYS, DOMAINS, EXTENSIONS, held_out
 
 from untemplate import OutputParser
-from untemplate.schemas.validation import validate
+from untemplate._internal.schemas.validation import validate
 
 SETS = {
     "everyday tools": Side(values=True, everyday=1.0),

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
-from untemplate.output_parser import OutputParser
+from untemplate._internal.output_parser import OutputParser
 from untemplate.templates import ChatTemplate
 from untemplate_gateway.engines.base import Engine, EngineChunk, EngineError, Health, Job, Takes
 from untemplate_gateway.generation import TokenLogprob, Usage

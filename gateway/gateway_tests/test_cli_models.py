@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from untemplate import cli
+from untemplate._internal import cli
 
 from .manager.fake_hub import commit, fake_hub
 from .manager.models import TEMPLATE, gguf_model, safetensors_files, safetensors_model

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import pytest
 
-from untemplate import cli
+from untemplate._internal import cli
+from untemplate._internal.installed import install_command
 from untemplate.formats import names
-from untemplate.installed import install_command
 from untemplate_gateway.settings import Settings, fields
 
 for package in ("starlette", "uvicorn", "httptools", "prometheus_client"):

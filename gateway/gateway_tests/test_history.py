@@ -11,7 +11,7 @@ import pytest
 from tests.public import TEMPLATES, needs_templates
 from untemplate import OutputParser
 from untemplate.templates import ChatTemplate, TemplateError
-from untemplate.templates.history import TemplateNeeds, template_needs
+from untemplate.templates._history import TemplateNeeds, template_needs
 from untemplate_gateway.errors import ApiError
 from untemplate_gateway.generation import Generation, Thinking
 from untemplate_gateway.manager.model import Model

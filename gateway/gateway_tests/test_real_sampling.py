@@ -12,7 +12,7 @@ import httpx
 import openai
 import pytest
 
-from untemplate.schemas.validation import validate
+from untemplate._internal.schemas.validation import validate
 
 from .real_model import (
     ASKED,

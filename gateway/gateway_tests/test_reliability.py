@@ -21,8 +21,8 @@ from typing import Any
 import httpx
 import pytest
 
-from untemplate.output_parser import OutputParser
-from untemplate.stream import Stream
+from untemplate._internal.output_parser import OutputParser
+from untemplate._internal.stream import Stream
 from untemplate.templates import ChatTemplate
 from untemplate_gateway.engines.base import EngineChunk, Job, Takes
 from untemplate_gateway.engines.openai import OpenAIEngine

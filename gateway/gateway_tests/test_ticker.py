@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from untemplate.output_parser import OutputParser
+from untemplate._internal.output_parser import OutputParser
 from untemplate_gateway.engines.replay import ReplayEngine
 from untemplate_gateway.manager import Model
 

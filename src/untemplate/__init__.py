@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     COMPILED: bool
     """True if the engine is compiled; see docs/benchmarks.md."""
+    from ._internal.deltas import assemble
+    from ._internal.output_parser import OutputParser
+    from ._internal.stream import Stream
     from .analysis import Certificate
-    from .deltas import assemble
     from .errors import (
         AnalysisError,
         FormatError,
@@ -29,9 +31,7 @@ if TYPE_CHECKING:
     )
     from .format import Format
     from .messages import DeltaMessage, Diagnostic, Item, ParsedOutput, Span, ToolCall
-    from .output_parser import OutputParser
     from .policy import Policy
-    from .stream import Stream
     from .templates import ChatTemplate
 
 __all__ = [
@@ -72,16 +72,16 @@ _MODULE_OF = {
     "GrammarError": "errors",
     "IncompatibleFormatsError": "errors",
     "Item": "messages",
-    "OutputParser": "output_parser",
+    "OutputParser": "_internal.output_parser",
     "ParsedOutput": "messages",
     "Policy": "policy",
     "Span": "messages",
-    "Stream": "stream",
+    "Stream": "_internal.stream",
     "TemplateError": "errors",
     "ToolCall": "messages",
     "UnknownFormatError": "errors",
     "UntemplateError": "errors",
-    "assemble": "deltas",
+    "assemble": "_internal.deltas",
 }
 
 
@@ -89,7 +89,7 @@ def __getattr__(name: str) -> Any:
     if name == "COMPILED":
         from importlib.util import find_spec  # the import takes longer than that of the other names here
 
-        origin = find_spec(".machine.machine", __name__)
+        origin = find_spec("._internal.machine.machine", __name__)
         return origin is not None and not str(origin.origin).endswith(".py")
     module = _MODULE_OF.get(name)
     if module is None:

@@ -2,7 +2,7 @@
 
 import sys
 
-from untemplate.cli import main
+from untemplate._internal.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

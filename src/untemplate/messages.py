@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 CallStatus = Literal["ok", "recovered", "repaired", "incomplete", "invalid_json", "unknown_tool", "invalid_arguments"]
-"""How a call ended; ``untemplate.machine.call_state.call_status`` decides."""
+"""How a call ended; ``untemplate._internal.machine.call_state.call_status`` decides."""
 
 SpanKind = Literal["reasoning", "content", "name", "id", "arguments", "markup", "dropped"]
 """The kinds of text in an output."""
@@ -133,13 +133,13 @@ class WireModel(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        from .pydantic_schema import core_schema
+        from ._internal.pydantic_schema import core_schema
 
         return core_schema(cls)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
-        from .pydantic_schema import json_schema
+        from ._internal.pydantic_schema import json_schema
 
         return json_schema(cls)
 

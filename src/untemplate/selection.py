@@ -22,13 +22,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from .backends.abilities import bound
+from ._internal.backends.abilities import bound
+from ._internal.log import logger
 from .errors import CheckpointError
 from .format import Format, FormatError
 from .formats import IncompatibleFormatsError, Kind, lookup, merge, named
-from .formats.registry import IndexRow, model_type_of_architecture, rows
-from .log import logger
-from .templates.gguf_file import GgufError, read_gguf
+from .formats._registry import IndexRow, model_type_of_architecture, rows
+from .templates._gguf_file import GgufError, read_gguf
 
 if TYPE_CHECKING:
     from .analysis import Certificate, Prepared

@@ -21,9 +21,9 @@ from typing import Any, Final, final
 
 import msgspec
 
-from .jsontext.coercion import Param
-from .schemas.fits import Fits, fits_of
-from .schemas.reading import SchemaNode, SchemaTypes, properties
+from ._internal.jsontext.coercion import Param
+from ._internal.schemas.fits import Fits, fits_of
+from ._internal.schemas.reading import SchemaNode, SchemaTypes, properties
 
 __all__ = ["Tool", "ToolSet", "find_tool"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from untemplate.analysis.cache import clear_memory
+from untemplate.analysis._cache import clear_memory
 
 
 @pytest.fixture(autouse=True)

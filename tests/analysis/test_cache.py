@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from untemplate.analysis import _cache as module
 from untemplate.analysis import analyze
-from untemplate.analysis import cache as module
-from untemplate.analysis.cache import cache_folder, clear_memory
+from untemplate.analysis._cache import cache_folder, clear_memory
 from untemplate.templates import ChatTemplate
 
 from ..work import lines_run

@@ -11,10 +11,10 @@ import pytest
 
 from tests.public import SHARED, needs_templates
 from untemplate.analysis import Prepared, prepare
-from untemplate.analysis.pipeline import analyze_template
+from untemplate.analysis._pipeline import analyze_template
 from untemplate.format import Format
 from untemplate.formats import named
-from untemplate.formats.registry import Entry, entries
+from untemplate.formats._registry import Entry, entries
 from untemplate.templates import ChatTemplate
 
 CERTIFIED = 41

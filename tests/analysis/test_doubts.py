@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from untemplate.analysis.pipeline import Analysis, analyze_template
+from untemplate.analysis._pipeline import Analysis, analyze_template
 from untemplate.errors import AnalysisError
 from untemplate.templates import ChatTemplate
 

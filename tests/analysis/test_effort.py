@@ -10,8 +10,9 @@ import pytest
 
 from tests.public import TEMPLATES, needs_templates
 from untemplate import OutputParser
-from untemplate.analysis.pipeline import analyze_template
-from untemplate.templates import ChatTemplate, sandbox
+from untemplate.analysis._pipeline import analyze_template
+from untemplate.templates import ChatTemplate
+from untemplate.templates import _sandbox as sandbox
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "renderings.json").read_text("utf-8"))
 """Most renderings of each public template. Lower them when there are fewer."""

@@ -6,7 +6,7 @@ import pytest
 
 from tests.analysis.generator import CALLS, MARKS, REASONING, Generated, generate, template
 from untemplate import OutputParser
-from untemplate.analysis.pipeline import analyze_template
+from untemplate.analysis._pipeline import analyze_template
 from untemplate.templates import ChatTemplate
 
 GENERATED = generate()

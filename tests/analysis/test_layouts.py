@@ -10,7 +10,7 @@ from tests.analysis import layouts
 from tests.analysis.renaming import renamed
 from tests.analysis.roundtrip import report_of
 from untemplate.analysis import prepare
-from untemplate.analysis.pipeline import analyze_template
+from untemplate.analysis._pipeline import analyze_template
 from untemplate.formats import named
 from untemplate.templates import ChatTemplate
 

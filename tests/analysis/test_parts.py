@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from untemplate.analysis import diff
-from untemplate.analysis.certify import Runner, certify
-from untemplate.analysis.checks import CAPABILITIES, Check
-from untemplate.analysis.probes import CONTENT, TOOLS, ProbeCall, ProbeMessage, Prober, Style
-from untemplate.analysis.turns import LAST, MIDDLE, find_frame
+from untemplate.analysis import _diff as diff
+from untemplate.analysis._certify import Runner, certify
+from untemplate.analysis._checks import CAPABILITIES, Check
+from untemplate.analysis._probes import CONTENT, TOOLS, ProbeCall, ProbeMessage, Prober, Style
+from untemplate.analysis._turns import LAST, MIDDLE, find_frame
 from untemplate.format import Format, JsonBody, Marker, Reasoning, Tools, Turn
 from untemplate.templates import ChatTemplate
 

@@ -9,7 +9,7 @@ import pytest
 from tests.analysis.roundtrip import NEXT, USER, Renderer, Scenario, Shape
 from tests.public import TEMPLATES, needs_templates
 from untemplate.analysis import PrefixBreak
-from untemplate.analysis.pipeline import analyze_template
+from untemplate.analysis._pipeline import analyze_template
 from untemplate.templates import ChatTemplate
 
 KEEPS = (

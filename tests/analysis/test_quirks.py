@@ -7,8 +7,8 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.analysis import Analysis, AnalysisError
-from untemplate.analysis.cache import analyze
-from untemplate.analysis.pipeline import analyze_template
+from untemplate.analysis._cache import analyze
+from untemplate.analysis._pipeline import analyze_template
 from untemplate.templates import ChatTemplate, TemplateError
 
 HEAD = "{%- for m in messages -%}"

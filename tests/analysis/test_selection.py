@@ -12,8 +12,8 @@ import pytest
 from tests.gguf_writer import write_gguf
 from tests.public import SHARED, needs_wild
 from untemplate import OutputParser
-from untemplate.analysis.certify import Certificate
-from untemplate.analysis.checks import Finding
+from untemplate.analysis._certify import Certificate
+from untemplate.analysis._checks import Finding
 from untemplate.format import Format, JsonBody, Marker, Tools
 from untemplate.formats import UnknownFormatError, lookup, named
 from untemplate.selection import Selection, Source, Tried, _uncertified, _with_reasoning, select, suggested

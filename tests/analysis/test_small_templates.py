@@ -10,7 +10,7 @@ from tests.analysis.small_templates import write
 from tests.analysis.truth import contradictions
 from tests.public import TEMPLATES, WILD, needs_templates
 from untemplate import OutputParser
-from untemplate.analysis.pipeline import analyze_template
+from untemplate.analysis._pipeline import analyze_template
 from untemplate.errors import AnalysisError, UntemplateError
 from untemplate.templates import ChatTemplate
 
@@ -58,7 +58,7 @@ def test_an_unexpected_failure_is_an_error_of_ours(monkeypatch: pytest.MonkeyPat
     def fails(*_: object) -> None:
         raise KeyError("turn")
 
-    monkeypatch.setattr("untemplate.analysis.pipeline.find_frame", fails)
+    monkeypatch.setattr("untemplate.analysis._pipeline.find_frame", fails)
     with pytest.raises(AnalysisError) as caught:
         analyze_template(ChatTemplate("{% for m in messages %}{{ m.content }}{% endfor %}"))
     assert str(caught.value) == "the analysis failed, please report the template: KeyError('turn')"

@@ -17,7 +17,7 @@ from tests.analysis.renaming import rebracketed, renamed
 from tests.public import SHARED, TEMPLATES, needs_templates
 from untemplate import OutputParser
 from untemplate.analysis import Analysis
-from untemplate.analysis.pipeline import analyze_template
+from untemplate.analysis._pipeline import analyze_template
 from untemplate.templates import ChatTemplate
 
 CERTIFIED = 44

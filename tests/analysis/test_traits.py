@@ -9,8 +9,8 @@ import pytest
 
 from tests.public import SHARED, TEMPLATES, needs_templates
 from untemplate.analysis import AnalysisError, Dropped, Remark, Traits
-from untemplate.analysis.pipeline import prepare
-from untemplate.analysis.traits import RemarkCode
+from untemplate.analysis._pipeline import prepare
+from untemplate.analysis._traits import RemarkCode
 from untemplate.errors import TemplateError
 from untemplate.templates import ChatTemplate
 

@@ -13,9 +13,10 @@ import pytest
 from tests.analysis.renaming import renamed
 from tests.analysis.roundtrip import report_of, totals
 from tests.public import TEMPLATES, WILD, needs_wild
-from untemplate.analysis import AnalysisError, probes
-from untemplate.analysis.checks import STRINGS, TYPED_TOOLS
-from untemplate.analysis.pipeline import analyze_template
+from untemplate.analysis import AnalysisError
+from untemplate.analysis import _probes as probes
+from untemplate.analysis._checks import STRINGS, TYPED_TOOLS
+from untemplate.analysis._pipeline import analyze_template
 from untemplate.errors import TemplateError
 from untemplate.templates import ChatTemplate
 

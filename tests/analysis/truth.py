@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from untemplate.analysis.certify import Certificate
+from untemplate.analysis._certify import Certificate
 from untemplate.errors import TemplateError
 from untemplate.templates import ChatTemplate
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from untemplate import cli
+from untemplate._internal import cli
+from untemplate._internal.cli.batch import line_of
+from untemplate._internal.installed import install_command
+from untemplate._internal.tokens.decoding import encode
 from untemplate.batch import Progress, Summary
-from untemplate.batch.report import report
-from untemplate.cli.batch import line_of
-from untemplate.installed import install_command
-from untemplate.tokens.decoding import encode
+from untemplate.batch._report import report
 
 from ..real_tokenizers import byte_level
 from .conftest import TOOLS, output, read, rows

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from untemplate._internal.tokens.decoding import encode
 from untemplate.batch import Record, RowError
 from untemplate.batch.drift import Drift, drift, drift_of_files
-from untemplate.tokens.decoding import encode
 
 from ..real_tokenizers import KINDS, byte_level
 

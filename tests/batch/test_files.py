@@ -19,8 +19,9 @@ from typing import Any
 
 import pytest
 
-from untemplate.batch import Progress, parse_files, read_records, settings_for, sources
-from untemplate.batch.summary import Summary
+from untemplate.batch import Progress, parse_files, read_records, settings_for
+from untemplate.batch import _sources as sources
+from untemplate.batch._summary import Summary
 
 from .conftest import output, read, rows
 

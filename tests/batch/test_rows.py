@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from untemplate import OutputParser, Policy
+from untemplate._internal.tokens.decoding import encode
 from untemplate.batch import Columns, Record, RowError, RowParser, Settings, Summary, parse_many, settings_for
-from untemplate.batch.rows import encode_record
-from untemplate.tokens.decoding import encode
+from untemplate.batch._rows import encode_record
 
 from ..real_tokenizers import byte_level
 from .conftest import TOOLS, output, rows

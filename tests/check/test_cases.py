@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from untemplate import OutputParser
-from untemplate.check.cases import cases_for, corpus, message_of
-from untemplate.check.compare import compare
-from untemplate.check.model import Call, Message
+from untemplate.check._cases import cases_for, corpus, message_of
+from untemplate.check._compare import compare
+from untemplate.check._model import Call, Message
 
 FORMATS = sorted({record.format for record in corpus()})
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from untemplate.check.model import Report
-from untemplate.check.text import described
+from untemplate.check._model import Report
+from untemplate.check._text import described
 
 from .fakes import fake
 from .hostile import events, http, serving

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from untemplate import OutputParser
+from untemplate._internal.cli import main
 from untemplate.check import Limits, Order, Report, Server, Unusable, run
-from untemplate.cli import main
 
 from .hostile import MODELS, completion, events, http, plain, serving
 
@@ -211,9 +211,9 @@ def test_the_key_is_not_kept(tmp_path: Path) -> None:
     assert any("authorization: Bearer sk-geheim-1" in head for head in server.heads)
     import msgspec
 
-    from untemplate.check.junit import junit
-    from untemplate.check.page import page
-    from untemplate.check.text import described
+    from untemplate.check._junit import junit
+    from untemplate.check._page import page
+    from untemplate.check._text import described
 
     written = [json.dumps(msgspec.to_builtins(report)), junit(report), page(report), described(report, verbose=True)]
     for text in (*written, state.read_text()):

@@ -13,13 +13,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from untemplate.check.junit import junit
-from untemplate.check.model import Capabilities, Report, Result
-from untemplate.check.page import badge, page
-from untemplate.check.statistics import interval, share
-from untemplate.check.text import described, summary
-from untemplate.cli import main
-from untemplate.cli.check import Progress
+from untemplate._internal.cli import main
+from untemplate._internal.cli.check import Progress
+from untemplate.check._junit import junit
+from untemplate.check._model import Capabilities, Report, Result
+from untemplate.check._page import badge, page
+from untemplate.check._statistics import interval, share
+from untemplate.check._text import described, summary
 
 from .fakes import fake
 from .hostile import serving

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from untemplate._internal.cli import main
 from untemplate.check import Result
-from untemplate.check.vendor import read_samples, totals
-from untemplate.cli import main
+from untemplate.check._vendor import read_samples, totals
 
 from .fakes import fake
 from .hostile import serving

@@ -17,7 +17,7 @@ from tests.public import TEMPLATES
 from untemplate import OutputParser
 from untemplate.format import Format, LiteralArguments, Marker, NamedBody, TaggedArguments, Tools, Turn
 from untemplate.formats import named
-from untemplate.formats.registry import entries
+from untemplate.formats._registry import entries
 
 TOOLS: list[dict[str, Any]] = [
     {

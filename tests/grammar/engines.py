@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from untemplate.format import ElementArguments, Format, TaggedArguments, Turn
-from untemplate.formats.registry import entries
+from untemplate.formats._registry import entries
 
 BYTES = 256
 CLOSERS = '"}])>\n'

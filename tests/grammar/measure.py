@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from untemplate import OutputParser
+from untemplate._internal.render import expressible, render
 from untemplate.format import Format
 from untemplate.grammar import Grammar, GrammarError, make_grammar
 from untemplate.policy import Policy
-from untemplate.render import expressible, render
 
 from .cells import ANSWER, HUGE, MESSAGES, TOOLS, opened, problem, subjects
 from .engines import Engine, LarkEngine, StructuralTagEngine, Vocabulary

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from untemplate.grammar.automaton import automaton
-from untemplate.grammar.rules import EMPTY, WS, Scan
+from untemplate.grammar._automaton import automaton
+from untemplate.grammar._rules import EMPTY, WS, Scan
 
 
 def taken(scan: Scan, text: str) -> bool:

@@ -10,8 +10,8 @@ from untemplate import OutputParser
 from untemplate.format import Format
 from untemplate.formats import named
 from untemplate.grammar import GrammarError, Trigger, make_grammar
-from untemplate.grammar.automaton import automaton
-from untemplate.grammar.rules import EMPTY, Scan
+from untemplate.grammar._automaton import automaton
+from untemplate.grammar._rules import EMPTY, Scan
 
 from ..work import lines_run
 from .cells import TOOLS, formats

@@ -11,13 +11,16 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.errors import GrammarError
-from untemplate.grammar import gbnf, lark, limits, structural_tag
-from untemplate.grammar.build import build
-from untemplate.grammar.choose import read_choice, read_tools
-from untemplate.grammar.limits import MAX_ALTERNATIVES, MAX_CHARACTERS, MAX_DEPTH, MAX_RULES, MAX_STEPS, check_size
-from untemplate.grammar.options import Options
-from untemplate.grammar.schema import frozen
-from untemplate.grammar.shape import check_shape
+from untemplate.grammar import _gbnf as gbnf
+from untemplate.grammar import _lark as lark
+from untemplate.grammar import _limits as limits
+from untemplate.grammar import _structural_tag as structural_tag
+from untemplate.grammar._build import build
+from untemplate.grammar._choose import read_choice, read_tools
+from untemplate.grammar._limits import MAX_ALTERNATIVES, MAX_CHARACTERS, MAX_DEPTH, MAX_RULES, MAX_STEPS, check_size
+from untemplate.grammar._options import Options
+from untemplate.grammar._schema import frozen
+from untemplate.grammar._shape import check_shape
 
 FORMATS = ["hermes", "qwen3_coder", "pythonic", "gemma4", "gpt_oss"]
 DIALECTS = ["gbnf", "lark", "structural_tag"]

@@ -83,7 +83,7 @@ def test_no_tool_choice_no_calls() -> None:
 def test_one_call_is_all_that_may_be_asked_for(dialect: str) -> None:
     installed(dialect)
     from untemplate import OutputParser
-    from untemplate.render import render
+    from untemplate._internal.render import render
 
     fmt = named("hermes")
     call = {"type": "function", "function": {"name": "ping", "arguments": {}}}
@@ -98,7 +98,7 @@ def test_elements_that_may_hold_one_another(dialect: str) -> None:
     """Eight of them: rules for each set of elements around one would be too many."""
     installed(dialect)
     from untemplate import OutputParser
-    from untemplate.render import render
+    from untemplate._internal.render import render
 
     names = [f"c{i}" for i in range(8)]
     node = {"type": "object", "properties": {"t": {"type": "string"}, **{n: {"$ref": "#/$defs/node"} for n in names}}}
@@ -198,7 +198,7 @@ def test_objects_inside_tags_keep_to_their_own_schemas(dialect: str) -> None:
 @pytest.mark.parametrize("name", ["hermes", "kimi_k3", "qwen3_coder", "pythonic", "gemma4"])
 def test_a_further_property_has_another_name_than_the_declared_ones(name: str, dialect: str) -> None:
     installed(dialect)
-    from untemplate.render import render
+    from untemplate._internal.render import render
 
     fmt = named(name)
     parameters = {"type": "object", "properties": {"n": {"type": "integer"}, "nu": {"type": "integer"}}}

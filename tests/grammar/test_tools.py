@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from untemplate import OutputParser
+from untemplate._internal.render import render
 from untemplate.format import Format
 from untemplate.formats import named
 from untemplate.grammar import Grammar, GrammarError, make_grammar
-from untemplate.render import render
 
 from .cells import HINTS, TOOLS, formats
 from .measure import DIALECTS, samples, vocabulary_of

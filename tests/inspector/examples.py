@@ -13,9 +13,9 @@ from typing import Any, Final
 from tests import vectors_rules as rules
 from tests.test_failure_modes import TRIGGERS
 from tests.vectors import DATA
-from untemplate.machine.diagnostics import DIAGNOSTICS
+from untemplate._internal.machine.diagnostics import DIAGNOSTICS
 
-FILE: Final = Path(__file__).parents[2] / "src/untemplate/inspector/static/examples.json"
+FILE: Final = Path(__file__).parents[2] / "src/untemplate/_internal/inspector/static/examples.json"
 NOT_SHOWN: Final = ("ambiguous_marker", "end_token", "uncertified_arguments", "unknown_token", "unproven_call")
 """Diagnostics that depend on a whole tokenizer or on a certificate, which a case does not have."""
 _RICHEST: Final = ("all-parts", "content-and-call", "call", "reasoning", "content")

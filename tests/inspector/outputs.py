@@ -6,7 +6,7 @@ import json
 from bisect import bisect_right
 from typing import Any
 
-from untemplate.inspector import Case
+from untemplate._internal.inspector import Case
 
 HERMES = 'Sure. <tool_call>\n{"name": "f", "arguments": {"x": "a b"}}\n</tool_call>'
 HOSTILE = (

@@ -32,8 +32,8 @@ from gateway_tests.server import LONG, running  # noqa: E402
 from tests.inspector.outputs import CASES, HERMES, HOSTILE, events, length_at  # noqa: E402
 from tests.inspector.test_views import CALL, TEMPLATE  # noqa: E402
 from untemplate import OutputParser  # noqa: E402
-from untemplate.inspector import Case, Inspector, alone, one_file  # noqa: E402
-from untemplate.inspector.server import LocalModels, make_server  # noqa: E402
+from untemplate._internal.inspector import Case, Inspector, alone, one_file  # noqa: E402
+from untemplate._internal.inspector.server import LocalModels, make_server  # noqa: E402
 from untemplate.testing import check  # noqa: E402
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"

@@ -23,9 +23,9 @@ import pytest
 from gateway_tests.scripted import scripted
 from gateway_tests.server import LONG, running, soon
 from tests.inspector.outputs import HERMES, HOSTILE
-from untemplate.cli import main
-from untemplate.inspector import FILES, Inspector
-from untemplate.inspector.server import LocalModels, make_server
+from untemplate._internal.cli import main
+from untemplate._internal.inspector import FILES, Inspector
+from untemplate._internal.inspector.server import LocalModels, make_server
 
 OUTPUT = f"<think>\nHm.\n</think>\n\n{HERMES}"
 ASK: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}]}
@@ -299,7 +299,7 @@ def test_an_output_that_is_too_long_for_a_page(tmp_path: Path, capsys: pytest.Ca
 
 def test_scripts_write_text_only():
     """No way from a string to markup or code, and no address of another server."""
-    folder = Path(__file__).parents[2] / "src" / "untemplate" / "inspector" / "static"
+    folder = Path(__file__).parents[2] / "src" / "untemplate" / "_internal" / "inspector" / "static"
     for path in folder.iterdir():
         text = path.read_text("utf-8")
         for sink in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function",

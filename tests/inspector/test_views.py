@@ -14,14 +14,14 @@ import pytest
 from tests.inspector import examples
 from tests.inspector.outputs import CASES, HERMES, HOSTILE, events, length_at, units
 from untemplate import OutputParser, Policy
-from untemplate.inspector import MAX_TEXT, Case, Inspector, InspectorError
-from untemplate.inspector import splits as splits_module
-from untemplate.inspector.advice import ADVICE
-from untemplate.inspector.cases import open_stream, parser_for_tokens, pieces
-from untemplate.inspector.compare import KNOWN
-from untemplate.inspector.server import LocalModels
-from untemplate.inspector.view import view
-from untemplate.machine.diagnostics import DIAGNOSTICS
+from untemplate._internal.inspector import MAX_TEXT, Case, Inspector, InspectorError
+from untemplate._internal.inspector import splits as splits_module
+from untemplate._internal.inspector.advice import ADVICE
+from untemplate._internal.inspector.cases import open_stream, parser_for_tokens, pieces
+from untemplate._internal.inspector.compare import KNOWN
+from untemplate._internal.inspector.server import LocalModels
+from untemplate._internal.inspector.view import view
+from untemplate._internal.machine.diagnostics import DIAGNOSTICS
 from untemplate.messages import DeltaMessage
 
 ROOT = Path(__file__).parents[2]
@@ -480,7 +480,7 @@ def test_the_format_is_guessed(inspector: Inspector):
     ],
 )
 def test_invisible_characters_are_shown_where_they_hide_something(text: str, shown: str):
-    page = (ROOT / "src/untemplate/inspector/static/text.js").read_text("utf-8")
+    page = (ROOT / "src/untemplate/_internal/inspector/static/text.js").read_text("utf-8")
     program = f"{page}\nprocess.stdout.write(JSON.stringify(untemplate.visible({json.dumps(text)})))"
     done = subprocess.run(["node", "-e", program], capture_output=True, check=True, encoding="utf-8")
     assert json.loads(done.stdout) == shown

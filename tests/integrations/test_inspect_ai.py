@@ -20,8 +20,8 @@ from inspect_ai.solver import generate, use_tools  # noqa: E402
 from inspect_ai.tool import ToolInfo, ToolParam, ToolParams, tool  # noqa: E402
 
 from tests.integrations.helper import TEMPLATE, wheel  # noqa: E402
+from untemplate._internal.output_parser import OutputParser  # noqa: E402
 from untemplate.integrations.inspect_ai import Handler, to_message  # noqa: E402
-from untemplate.output_parser import OutputParser  # noqa: E402
 
 RECORDED = [
     "<think>\nI add.\n</think>\n\n"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from untemplate.output_parser import OutputParser
+from untemplate._internal.output_parser import OutputParser
 
 from .helper import TOOLS
 

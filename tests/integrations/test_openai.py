@@ -13,9 +13,9 @@ from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletionMessage
 
 from untemplate import DeltaMessage, OutputParser, ParsedOutput, ToolCall
-from untemplate.integrations import partner as partner_module
+from untemplate.integrations import _partner as partner_module
+from untemplate.integrations._partner import partner
 from untemplate.integrations.openai import ChatChunks, to_openai
-from untemplate.integrations.partner import partner
 
 PARSER = OutputParser.named("hermes", reasoning="qwen3")
 OUTPUT = (

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from untemplate.output_parser import OutputParser
+from untemplate._internal.output_parser import OutputParser
 
 Use = Callable[[Any], object]
 
@@ -24,7 +24,7 @@ def when_imported(module: Any) -> None:
 PARTNERS: dict[str, tuple[str, str, Use]] = {
     "bfcl": ("bfcl-eval", "2026.3", when_imported),
     "inspect_ai": ("inspect-ai", "0.3.200", when_imported),
-    "inspect_ai_provider": ("inspect-ai", "0.3.285", when_imported),
+    "_inspect_ai_provider": ("inspect-ai", "0.3.285", when_imported),
     "litellm": ("litellm", "1.80", when_imported),
     "openai": ("openai", "1.100", lambda module: module.to_openai(OutputParser.named("hermes").parse("Hi."))),
     "renderers": ("renderers", "0.1.12", when_imported),
@@ -47,7 +47,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str | None], No
                 raise importlib.metadata.PackageNotFoundError(name)
             return version
 
-        monkeypatch.setattr("untemplate.integrations.partner.version", found)
+        monkeypatch.setattr("untemplate.integrations._partner.version", found)
         top = package.replace("-", "_")
         for name in [name for name in sys.modules if name.partition(".")[0] == top]:
             monkeypatch.delitem(sys.modules, name)
@@ -97,7 +97,7 @@ class Watch:
 sys.meta_path.insert(0, Watch())
 import untemplate
 from untemplate import *
-import untemplate.cli.arguments, untemplate.integrations, untemplate.integrations.lm_eval
+import untemplate._internal.cli.arguments, untemplate.integrations, untemplate.integrations.lm_eval
 import untemplate.integrations.openai, untemplate.integrations.transformers
 print(*sorted(asked & {*sys.argv[1:]}))
 """

@@ -12,10 +12,10 @@ parsers = pytest.importorskip("renderers.parsers", reason="needs renderers")
 from renderers import DefaultRendererConfig, create_renderer  # noqa: E402
 from renderers.base import ToolCallParseStatus  # noqa: E402
 
+from untemplate._internal.output_parser import OutputParser  # noqa: E402
+from untemplate._internal.render import expressible, render  # noqa: E402
 from untemplate.formats import entries, named  # noqa: E402
 from untemplate.integrations.renderers import register  # noqa: E402
-from untemplate.output_parser import OutputParser  # noqa: E402
-from untemplate.render import expressible, render  # noqa: E402
 
 from .helper import TIME, call, tokenizer  # noqa: E402
 

@@ -29,10 +29,10 @@ from sglang.srt.parser.reasoning_parser import ReasoningParser  # noqa: E402
 from sglang.srt.parser.response_template import validate_response_template_for_serving  # noqa: E402
 
 import untemplate.integrations.sglang  # noqa: E402, F401
+from untemplate._internal.output_parser import OutputParser  # noqa: E402
+from untemplate._internal.render import expressible, render  # noqa: E402
 from untemplate.format import Format, FormatError  # noqa: E402
 from untemplate.formats import entries  # noqa: E402
-from untemplate.output_parser import OutputParser  # noqa: E402
-from untemplate.render import expressible, render  # noqa: E402
 
 from . import helper  # noqa: E402
 from .helper import MESSAGES, TOOLS  # noqa: E402

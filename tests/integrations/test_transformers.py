@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from tests.public import CASES, NO_CASES
+from untemplate._internal.output_parser import OutputParser
+from untemplate._internal.render import expressible, render
 from untemplate.format import Format, FormatError
 from untemplate.formats import entries, named
 from untemplate.messages import ParsedOutput
-from untemplate.output_parser import OutputParser
-from untemplate.render import expressible, render
 
 from .helper import MESSAGES, TOOLS
 

@@ -10,10 +10,10 @@ theirs = pytest.importorskip("xinference.model.llm.tool_parsers", reason="needs 
 
 from xinference.model.llm.tool_parsers.abstract_tool_parser import request_tools_var  # noqa: E402
 
+from untemplate._internal.output_parser import OutputParser  # noqa: E402
+from untemplate._internal.render import expressible, render  # noqa: E402
 from untemplate.formats import lookup  # noqa: E402
 from untemplate.integrations.xinference import register  # noqa: E402
-from untemplate.output_parser import OutputParser  # noqa: E402
-from untemplate.render import expressible, render  # noqa: E402
 
 from .helper import FLAT, TIME, TOOLS  # noqa: E402
 

@@ -34,11 +34,11 @@ from untemplate.vllm_api import (
 
 from .table import Table, parameters
 
-TABLE = Table("engine", "untemplate.vllm_api.parser_engine")
+TABLE = Table("engine", "untemplate.vllm_api._parser_engine")
 add, row = TABLE.add, TABLE.row
 DELTAS = "untemplate.vllm_api._engine_deltas:EngineDeltas"
-CONFIG = "untemplate.vllm_api.config:ParserEngineConfig"
-STREAMING = "untemplate.vllm_api.streaming_engine:StreamingParserEngine"
+CONFIG = "untemplate.vllm_api._config:ParserEngineConfig"
+STREAMING = "untemplate.vllm_api._streaming_engine:StreamingParserEngine"
 ENGINE = "ParserEngine"
 START, STOP, OPEN, CLOSE = 1000, 1001, 1002, 1003
 TOKENIZER = Tokenizer("<think>", "</think>", "<tool_call>", "</tool_call>")
@@ -312,7 +312,7 @@ for name, value in {"tool_call_id_type": "random", "history_tool_call_cnt": 0}.i
     )
 for name in ("type", "value", "tool_index"):
     add(
-        "untemplate.machine.events:SemanticEvent",
+        "untemplate._internal.machine.events:SemanticEvent",
         f"an event has {name}",
         lambda n=name: (hasattr(SemanticEvent(EventType.TEXT_CHUNK, "a", -1), n), True),
     )
@@ -1592,7 +1592,7 @@ def _() -> Any:
 # -- the config and its engine ------------------------------------------------------------------------------------
 
 
-@row("untemplate.vllm_api.config:Transition", "a transition has a next state and events, by default none")
+@row("untemplate.vllm_api._config:Transition", "a transition has a next state and events, by default none")
 def _() -> Any:
     one = Transition(CONTENT)
     return (one.next_state, one.events), (CONTENT, ())

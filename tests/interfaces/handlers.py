@@ -29,10 +29,10 @@ from untemplate.vllm_api import (
 
 from .table import Table, parameters
 
-TABLE = Table("handlers", "untemplate.output_parser")
+TABLE = Table("handlers", "untemplate._internal.output_parser")
 add, row = TABLE.add, TABLE.row
 PARSER = "OutputParser"
-MANAGERS = "untemplate.vllm_api.managers"
+MANAGERS = "untemplate.vllm_api._managers"
 MESSAGES = "untemplate.messages"
 TOKENIZER = Tokenizer("<think>", "</think>", "<tool_call>", "</tool_call>")
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
@@ -130,7 +130,7 @@ SIGNATURES = {
 }
 for method, (cls, expected) in SIGNATURES.items():
     add(
-        f"untemplate.vllm_api.abstract:{cls.__name__}.{method}",
+        f"untemplate.vllm_api._abstract:{cls.__name__}.{method}",
         f"{cls.__name__}.{method} takes {expected}",
         lambda cls=cls, method=method, expected=expected: (
             parameters(getattr(cls, method)),
@@ -506,7 +506,7 @@ for output, expected in (
     (f"<think>\na\n</think>\n\n{CALL}", ("a", CALL)),
 ):
     add(
-        "untemplate.vllm_api.format_parsers:FormatReasoningParser.extract_reasoning",
+        "untemplate.vllm_api._format_parsers:FormatReasoningParser.extract_reasoning",
         f"extract_reasoning of {output!r} is {expected!r}",
         lambda output=output, expected=expected: (
             half("reasoning", "qwen3").extract_reasoning(output, REQUEST),
@@ -514,7 +514,7 @@ for output, expected in (
         ),
     )
 add(
-    "untemplate.vllm_api.format_parsers:FormatReasoningParser.extract_reasoning",
+    "untemplate.vllm_api._format_parsers:FormatReasoningParser.extract_reasoning",
     "extract_reasoning accepts None for the request",
     lambda: (half("reasoning", "qwen3").extract_reasoning("a", None), (None, "a")),
 )
@@ -523,7 +523,7 @@ for kind, name, method in (
     ("tool", "hermes", "extract_tool_calls_streaming"),
 ):
     add(
-        f"untemplate.vllm_api.format_parsers:Format{kind.title()}Parser.{method}",
+        f"untemplate.vllm_api._format_parsers:Format{kind.title()}Parser.{method}",
         f"{method} returns None while it buffers",
         lambda kind=kind, name=name, method=method: (
             getattr(half(kind, name), method)("", "<t", "<t", [], [], [], *([REQUEST] if kind == "tool" else [])),
@@ -531,7 +531,7 @@ for kind, name, method in (
         ),
     )
 add(
-    "untemplate.vllm_api.format_parsers:FormatReasoningParser.extract_reasoning_streaming",
+    "untemplate.vllm_api._format_parsers:FormatReasoningParser.extract_reasoning_streaming",
     "the deltas of a reasoning parser have reasoning_content and content",
     lambda: (
         (
@@ -545,7 +545,7 @@ add(
 )
 for output, expected in ((CALL, (True, 1, None)), (f"b\n{CALL}", (True, 1, "b")), ("b", (False, 0, "b"))):
     add(
-        "untemplate.vllm_api.format_parsers:FormatToolParser.extract_tool_calls",
+        "untemplate.vllm_api._format_parsers:FormatToolParser.extract_tool_calls",
         f"extract_tool_calls of {output!r} is {expected!r}",
         lambda output=output, expected=expected: (
             (lambda found: (found.tools_called, len(found.tool_calls), found.content))(
@@ -555,7 +555,7 @@ for output, expected in ((CALL, (True, 1, None)), (f"b\n{CALL}", (True, 1, "b"))
         ),
     )
 add(
-    "untemplate.vllm_api.format_parsers:FormatToolParser.extract_tool_calls_streaming",
+    "untemplate.vllm_api._format_parsers:FormatToolParser.extract_tool_calls_streaming",
     "extract_tool_calls_streaming returns a delta with calls",
     lambda: (
         [
@@ -566,12 +566,12 @@ add(
     ),
 )
 add(
-    "untemplate.vllm_api.abstract:ToolParser.adjust_request",
+    "untemplate.vllm_api._abstract:ToolParser.adjust_request",
     "adjust_request of a tool parser keeps special tokens in the text",
     lambda: (half("tool", "hermes").adjust_request(ChatCompletionRequest()).skip_special_tokens, False),
 )
 add(
-    "untemplate.vllm_api.abstract:ToolParser.adjust_request",
+    "untemplate.vllm_api._abstract:ToolParser.adjust_request",
     "adjust_request of a half returns a changed copy",
     lambda: (
         (r := ChatCompletionRequest()) and (half("tool", "hermes").adjust_request(r) is r, r.skip_special_tokens),
@@ -619,7 +619,7 @@ class Older:
         return DeltaMessage(reasoning=delta)
 
 
-@row("untemplate.vllm_api.delegating:DelegatingParser.extract_reasoning", "parsers with the older method names work")
+@row("untemplate.vllm_api._delegating:DelegatingParser.extract_reasoning", "parsers with the older method names work")
 def _() -> Any:
     one = parser("qwen3", None)
     one.reasoning_parser = Older(TOKENIZER)
@@ -627,7 +627,7 @@ def _() -> Any:
 
 
 @row(
-    "untemplate.vllm_api.delegating:DelegatingParser.extract_reasoning_streaming",
+    "untemplate.vllm_api._delegating:DelegatingParser.extract_reasoning_streaming",
     "parsers with the older method names stream",
 )
 def _() -> Any:

@@ -19,7 +19,7 @@ from untemplate.vllm_api import DelegatingParser, Parser, ReasoningParser, ToolP
 
 from .table import Table, parameters
 
-TABLE = Table("parsers", "untemplate.vllm_api.abstract")
+TABLE = Table("parsers", "untemplate.vllm_api._abstract")
 add, row = TABLE.add, TABLE.row
 TOKENIZER = Tokenizer("<think>", "</think>")
 END = 1001
@@ -37,9 +37,9 @@ METHODS = {
     "extract_tool_calls_streaming": f"{STREAMED} request",
 }
 CLASSES = {"Parser": Parser, "DelegatingParser": DelegatingParser, "_WrappedParser": _WrappedParser}
-WHERE = {"Parser": "untemplate.vllm_api.abstract", "DelegatingParser": "untemplate.vllm_api.delegating"}
-DELEGATING = "untemplate.vllm_api.delegating:DelegatingParser"
-WRAPPED = "untemplate.vllm_api.delegating:_WrappedParser"
+WHERE = {"Parser": "untemplate.vllm_api._abstract", "DelegatingParser": "untemplate.vllm_api._delegating"}
+DELEGATING = "untemplate.vllm_api._delegating:DelegatingParser"
+WRAPPED = "untemplate.vllm_api._delegating:_WrappedParser"
 ABSTRACT = [
     "is_reasoning_end",
     "extract_content_ids",

@@ -9,7 +9,8 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from untemplate import OutputParser, cli
+from untemplate import OutputParser
+from untemplate._internal import cli
 from untemplate.formats import UnknownFormatError, named, names
 from untemplate.policy import Policy, strict_from_environment
 from untemplate.selection import select
@@ -91,12 +92,12 @@ def _() -> Any:
 
 for arguments, expected in ((["--enforce-parser", "qwen_coder"], 0), (["--enforce-parser", "nothing"], 2)):
     add(
-        "untemplate.cli:main",
+        "untemplate._internal.cli:main",
         f"the command takes {' '.join(arguments)} with the exit code {expected}",
         lambda a=arguments, e=expected: (_command("parse", *a)[0], e),
     )
 add(
-    "untemplate.cli:main",
+    "untemplate._internal.cli:main",
     "the command's error lists the valid names",
     lambda: (all(name in _command("parse", "--enforce-parser", "nothing")[1] for name in NAMES), True),
 )
@@ -156,12 +157,12 @@ PARSED = {
 for what, (output, expected) in PARSED.items():
     for size in (1, 5, 100):
         add(
-            "untemplate.stream:Stream.feed",
+            "untemplate._internal.stream:Stream.feed",
             f"streamed by {size}: {what}",
             lambda o=output, e=expected, s=size: (_stream(o, size=s), e),
         )
     add(
-        "untemplate.output_parser:OutputParser.parse_complete_with_fallback",
+        "untemplate._internal.output_parser:OutputParser.parse_complete_with_fallback",
         f"whole, with the fallback: {what}",
         lambda o=output, e=expected: (_fallback(o), e),
     )
@@ -174,7 +175,7 @@ def _fallback(output: str) -> tuple[str, list[tuple[str, str]]]:
 
 for what, output in {"an opener alone": "<tool_call>", "a name that is cut": '<tool_call>\n{"na'}.items():
     add(
-        "untemplate.output_parser:OutputParser.parse_complete_with_fallback",
+        "untemplate._internal.output_parser:OutputParser.parse_complete_with_fallback",
         f"whole, with the fallback: {what} is text",
         lambda output=output: (_fallback(output), (output, [])),
     )
@@ -191,7 +192,7 @@ for what, output in {"an opener alone": "<tool_call>", "a name that is cut": '<t
     )
 
 
-@row("untemplate.stream:Stream.feed", "a call's arguments are streamed in fragments")
+@row("untemplate._internal.stream:Stream.feed", "a call's arguments are streamed in fragments")
 def _() -> Any:
     stream = qwen().stream(tools=TOOLS)
     parts = [
@@ -204,13 +205,14 @@ def _() -> Any:
     return (len(parts) > 1, "".join(parts)), (True, '{"a": 1}')
 
 
-@row("untemplate.output_parser:OutputParser.parse_complete_with_fallback", "a call that is cut becomes text")
+@row("untemplate._internal.output_parser:OutputParser.parse_complete_with_fallback", "a call that is cut becomes text")
 def _() -> Any:
     return _fallback(VALID[:40]), (VALID[:40], [])
 
 
 @row(
-    "untemplate.output_parser:OutputParser.parse_complete_with_fallback", "broken JSON is a call if a policy repairs it"
+    "untemplate._internal.output_parser:OutputParser.parse_complete_with_fallback",
+    "broken JSON is a call if a policy repairs it",
 )
 def _() -> Any:
     output = VALID.replace("1}", "1,}")
@@ -234,7 +236,7 @@ for value, strict in ((None, False), ("0", False), ("false", False), ("1", True)
         kept = not strict or output == VALID
         fate = None if output == VALID else "dropped" if strict else "kept"
         add(
-            "untemplate.output_parser:OutputParser.parse",
+            "untemplate._internal.output_parser:OutputParser.parse",
             f"{VARIABLE}={value}: {what} is {'kept' if kept else 'dropped'}, and the warning is {fate}",
             lambda v=value, o=output, k=kept, f=fate: (_with_environment(v, o), (k, f)),
         )

@@ -12,15 +12,15 @@ from typing import Any
 
 from tests.public import TEMPLATES
 from untemplate import OutputParser
+from untemplate._internal.cli import main
 from untemplate.analysis import Analysis, AnalysisResult, MarkerRegistry, analyze
-from untemplate.cli import main
 from untemplate.grammar import make_grammar
 from untemplate.templates import ChatTemplate
 from untemplate.testing import case, check
 
 from .table import Table
 
-TABLE = Table("templates", "untemplate.analysis.result")
+TABLE = Table("templates", "untemplate.analysis._result")
 add, row = TABLE.add, TABLE.row
 FILES = {path.stem: path for path in TEMPLATES}
 TOOL = {
@@ -93,7 +93,7 @@ for name in VARIANT_NAMES.split():
 
 
 def globals_of_result() -> dict[str, Any]:
-    return vars(__import__("untemplate.analysis.result", fromlist=["result"]))
+    return vars(__import__("untemplate.analysis._result", fromlist=["result"]))
 
 
 # -- what is found in public templates ----------------------------------------------------------------------------
@@ -217,7 +217,7 @@ if TEMPLATES:
         )
     for name in ("Qwen-Qwen3-0.6B", "Qwen3-Coder", "mistralai-Mistral-Nemo-Instruct-2407", "GLM-4.6"):
         add(
-            "untemplate.output_parser:OutputParser.from_template",
+            "untemplate._internal.output_parser:OutputParser.from_template",
             f"a parser made from the template of {name} reads the calls that it writes",
             lambda name=name: (_round_trip(name), ("get_weather", '{"city":"Paris"}')),
         )
@@ -261,7 +261,10 @@ for what, (old, new) in {"the usual markers": ("tool_call>", "tool_call>"), **CH
     )
 
 
-@row("untemplate.output_parser:OutputParser.from_template", "a template without calls gives a parser of content")
+@row(
+    "untemplate._internal.output_parser:OutputParser.from_template",
+    "a template without calls gives a parser of content",
+)
 def _() -> Any:
     plain = "{%- for m in messages -%}{{- '<' + m.role + '>' + m.content + '<end>' -}}{%- endfor -%}<assistant>"
     return OutputParser.from_template(plain).parse("a{b}").content, "a{b}"
@@ -312,13 +315,13 @@ def explained(*options: str) -> str:
 
 for name, what in COMPARISONS.items():
     add(
-        "untemplate.cli.explain:run",
+        "untemplate._internal.cli.explain:run",
         f"explain -v shows the comparison {name}: {what}",
         lambda name=name: (f" {name} " in explained("-v"), True),
     )
 
 
-@row("untemplate.cli.explain:run", "the compiled program and a grammar can be shown together")
+@row("untemplate._internal.cli.explain:run", "the compiled program and a grammar can be shown together")
 def _() -> Any:
     both = explained("--parser", "--grammar", "gbnf")
     return both, explained("--parser") + explained("--grammar", "gbnf")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from untemplate._internal.machine.compiler import compile_format
 from untemplate.format import (
     Channels,
     ElementArguments,
@@ -17,7 +18,6 @@ from untemplate.format import (
     Tools,
     Turn,
 )
-from untemplate.machine.compiler import compile_format
 
 WRAPPERS = (("<", ">"), ("<|", "|>"), ("[", "]"), ("]<]ns[>[<", ">"), ("<x:", ">"), ("«", "»"), ("(=", "=)"))
 SPACES = st.sampled_from(["", "", "\n", " "])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from untemplate import OutputParser, Policy
+from untemplate._internal.machine.scanner import _MOST_AWAITED
+from untemplate._internal.machine.short_path import MOST_UNCOUNTED
 from untemplate.format import Format
-from untemplate.machine.scanner import _MOST_AWAITED
-from untemplate.machine.short_path import MOST_UNCOUNTED
 from untemplate.testing import PieceTokenizer, check
 
 from .strategies import FORMATS, TOOLS

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from untemplate import OutputParser
+from untemplate._internal.render import expressible, render
 from untemplate.format import Format, Marker
-from untemplate.render import expressible, render
 
 from .strategies import FORMATS
 

@@ -25,13 +25,13 @@ import pytest
 
 from tests.vllm_api.parser_examples import Tokenizer, message
 from untemplate import OutputParser
+from untemplate._internal.render import expressible, render
 from untemplate.batch import parse_many
 from untemplate.format import Format
 from untemplate.formats import named, names
 from untemplate.messages import DeltaMessage
-from untemplate.render import expressible, render
 from untemplate.vllm_api import DelegatingParser, Parser, _WrappedParser
-from untemplate.vllm_api.format_parsers import parser_class, reasoning_class, tool_class
+from untemplate.vllm_api._format_parsers import parser_class, reasoning_class, tool_class
 
 TOOLS = [
     {

@@ -15,10 +15,10 @@ from typing import ClassVar, Final
 import pytest
 
 from untemplate import OutputParser, Policy
-from untemplate.backends.quotations import CONTEXTS, WRITERS, QuotedCalls, provable, quoted_calls, sample_of
+from untemplate._internal.backends.quotations import CONTEXTS, WRITERS, QuotedCalls, provable, quoted_calls, sample_of
+from untemplate._internal.tokens.decoding import Vocabulary
 from untemplate.format import Format
 from untemplate.formats import entries
-from untemplate.tokens.decoding import Vocabulary
 
 RECORDED: Final = Path(__file__).parents[1] / "data" / "quoted_calls.json"
 CEILINGS: Final[dict[str, dict[str, int]]] = json.loads(RECORDED.read_text("utf-8")) if RECORDED.exists() else {}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from untemplate import OutputParser
+from untemplate._internal.render import Inexpressible, expressible
 from untemplate.format import Format, Marker, Reasoning
 from untemplate.formats import named
 from untemplate.policy import Policy
-from untemplate.render import Inexpressible, expressible
 from untemplate.testing import PieceTokenizer, check
-from untemplate.vllm_api.format_parsers import reasoning_class
+from untemplate.vllm_api._format_parsers import reasoning_class
 
 NAME = "minimax_m2_append_think"
 INLINE = named(NAME)

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 
 from untemplate import OutputParser
+from untemplate._internal.render import expressible, render
 from untemplate.format import Format
-from untemplate.render import expressible, render
 from untemplate.testing import check
 
 from .strategies import FORMATS, TOOLS, messages

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from untemplate._internal.render import render
 from untemplate.format import Format
-from untemplate.render import render
 from untemplate.testing import check
 
 from .strategies import FORMATS, TOOLS

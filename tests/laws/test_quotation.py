@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from untemplate._internal.render import render
 from untemplate.format import Format
-from untemplate.render import render
 from untemplate.testing import check
 
 from .strategies import FORMATS, TOOLS

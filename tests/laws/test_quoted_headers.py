@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from untemplate import OutputParser
-from untemplate.backends.quotations import TOOLS, WRITERS, sample_of
+from untemplate._internal.backends.quotations import TOOLS, WRITERS, sample_of
 from untemplate.format import Format
 from untemplate.formats import entries
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from untemplate import OutputParser
+from untemplate._internal.machine.machine import Machine
 from untemplate.format import Format
-from untemplate.machine.machine import Machine
 from untemplate.messages import DeltaMessage
 from untemplate.policy import Policy
 

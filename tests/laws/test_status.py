@@ -7,8 +7,8 @@ import re
 import pytest
 
 from untemplate import OutputParser, Policy
+from untemplate._internal.render import render
 from untemplate.format import Format, LiteralArguments, NamedBody
-from untemplate.render import render
 
 from .strategies import FORMATS, TOOLS
 

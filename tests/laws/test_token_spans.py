@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from untemplate import OutputParser
+from untemplate._internal.tokens.decoding import Detokenizer, Vocabulary, encode
+from untemplate._internal.tokens.spans import ParsedTokens
 from untemplate.format import Format
-from untemplate.tokens.decoding import Detokenizer, Vocabulary, encode
-from untemplate.tokens.spans import ParsedTokens
 
 from ..real_tokenizers import KINDS, byte_level
 from .strategies import FORMATS, TOOLS, noise, sketches

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from untemplate import OutputParser, Policy
+from untemplate._internal.machine.free_text import FreeText
 from untemplate.format import Format
-from untemplate.machine.free_text import FreeText
 from untemplate.testing import PieceTokenizer, check
 
 from .strategies import FORMATS, sketches
@@ -86,7 +86,7 @@ def test_a_quoted_marker_beside_a_real_one() -> None:
 def test_a_real_tokenizer(fmt: Format) -> None:
     """Byte-level BPE by the package tokenizers, with its special tokens added: text may arrive in half characters."""
     tokenizers = pytest.importorskip("tokenizers")
-    from untemplate.render import render
+    from untemplate._internal.render import render
 
     text = "Привет 😀, e\u0301! def f(x): return x < 1\n"
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from untemplate import OutputParser, Policy
-from untemplate.machine.call_state import CallState, call_status
+from untemplate._internal.machine.call_state import CallState, call_status
 from untemplate.tools import ToolSet
 
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]

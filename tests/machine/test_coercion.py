@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from untemplate.jsontext.coercion import Param, coerce_to_schema_type
-from untemplate.jsontext.lexical import json_escape
-from untemplate.schemas.reading import extract_types_from_schema
+from untemplate._internal.jsontext.coercion import Param, coerce_to_schema_type
+from untemplate._internal.jsontext.lexical import json_escape
+from untemplate._internal.schemas.reading import extract_types_from_schema
 
 TYPES = ["null", "integer", "number", "boolean", "object", "array", "string"]
 BIG = "123456789012345678901234567890"

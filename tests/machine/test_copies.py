@@ -7,7 +7,7 @@ import copy
 import pytest
 
 from untemplate import OutputParser
-from untemplate.machine.machine import Machine
+from untemplate._internal.machine.machine import Machine
 
 OUTPUTS = {
     "hermes": 'Sure.\n<tool_call>\n{"name": "f", "arguments": {"a": "x"}}\n</tool_call>\nDone.',

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from untemplate import OutputParser, Policy
-from untemplate.jsontext.well_formed import MAX_DEPTH, _is_deep_json, is_deep, is_json
+from untemplate._internal.jsontext.well_formed import MAX_DEPTH, _is_deep_json, is_deep, is_json
 
 TOOLS = [
     {

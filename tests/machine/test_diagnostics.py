@@ -8,8 +8,8 @@ from typing import get_args
 
 import untemplate
 from untemplate import OutputParser
-from untemplate.machine.call_state import STATUS_DIAGNOSTICS
-from untemplate.machine.diagnostics import DIAGNOSTICS, DiagnosticCode
+from untemplate._internal.machine.call_state import STATUS_DIAGNOSTICS
+from untemplate._internal.machine.diagnostics import DIAGNOSTICS, DiagnosticCode
 
 SOURCES = Path(untemplate.__file__).parent
 REPORTED_BY_STREAM = {
@@ -26,7 +26,7 @@ REPORTED_BY_STREAM = {
 def reported() -> set[str]:
     """The string literals in the first argument of every call of ``report`` and ``drop``."""
     found: set[str] = set()
-    for path in (SOURCES / "machine").rglob("*.py"):
+    for path in (SOURCES / "_internal/machine").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if (
                 isinstance(node, ast.Call)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from untemplate._internal.render import Inexpressible, expressible, render
 from untemplate.format import Format, LiteralArguments, Marker, NamedBody, Tools
 from untemplate.formats import named
-from untemplate.render import Inexpressible, expressible, render
 from untemplate.testing import check
 
 TOOLS = [

@@ -10,8 +10,8 @@ import pytest
 import untemplate
 from tests.test_corpus import RECORDS
 from untemplate import OutputParser
-from untemplate.machine.machine import Machine
-from untemplate.machine.modes import MODES, mode_table
+from untemplate._internal.machine.machine import Machine
+from untemplate._internal.machine.modes import MODES, mode_table
 
 FURTHER = [
     {"format": "gpt_oss", "output": "An answer without a header."},
@@ -24,7 +24,7 @@ FURTHER = [
 
 
 def test_the_docstring_shows_the_table():
-    source = Path(untemplate.__file__).with_name("machine") / "machine.py"
+    source = Path(untemplate.__file__).with_name("_internal") / "machine/machine.py"
     assert "\n".join(mode_table()) in (ast.get_docstring(ast.parse(source.read_text("utf-8"))) or "")
 
 

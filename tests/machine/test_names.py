@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from untemplate import OutputParser
-from untemplate.render import expressible, render
+from untemplate._internal.render import expressible, render
 from untemplate.testing import check
 
 TOOLS = [{"type": "function", "function": {"name": "f"}}]

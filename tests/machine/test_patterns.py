@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-import untemplate.jsontext
-import untemplate.machine
+import untemplate._internal.jsontext
+import untemplate._internal.machine
 from untemplate import OutputParser
 
 REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT)
@@ -22,7 +22,7 @@ REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT)
 def patterns() -> dict[str, re.Pattern[str]]:
     """Return the patterns at the top of the modules that read what a model wrote."""
     found = {}
-    for package in (untemplate.machine, untemplate.jsontext):
+    for package in (untemplate._internal.machine, untemplate._internal.jsontext):
         for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             module = importlib.import_module(info.name)
             for name, value in vars(module).items():

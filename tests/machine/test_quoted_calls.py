@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from untemplate import OutputParser, Policy
-from untemplate.machine.json_place import JsonPlace
-from untemplate.machine.markdown import IN_FENCE, IN_STRING, NO_EVIDENCE, ON_QUOTED_LINE, TextBefore
+from untemplate._internal.machine.json_place import JsonPlace
+from untemplate._internal.machine.markdown import IN_FENCE, IN_STRING, NO_EVIDENCE, ON_QUOTED_LINE, TextBefore
 from untemplate.testing import check
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from untemplate import OutputParser, Policy
+from untemplate._internal.machine.events import SemanticEvent
 from untemplate.format import Format, Marker, NamedBody, Tools
-from untemplate.machine.events import SemanticEvent
 from untemplate.testing import check
 
 PROMPT = "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"

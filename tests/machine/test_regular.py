@@ -9,12 +9,12 @@ import pytest
 
 from tests.laws.strategies import FORMATS
 from untemplate import OutputParser
-from untemplate.backends import format as format_backend
+from untemplate._internal.backends import format as format_backend
+from untemplate._internal.machine import compiler
+from untemplate._internal.machine.lexer import Literals
+from untemplate._internal.machine.tagged.fast import _decided, compile_fast
+from untemplate._internal.machine.tagged.program import TaggedSyntax
 from untemplate.format import Format, NamedBody, TaggedArguments
-from untemplate.machine import compiler
-from untemplate.machine.lexer import Literals
-from untemplate.machine.tagged.fast import _decided, compile_fast
-from untemplate.machine.tagged.program import TaggedSyntax
 
 SCHEMA = {
     "type": "object",

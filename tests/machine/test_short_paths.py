@@ -11,11 +11,11 @@ import pytest
 
 from benchmarks.streams import FAMILIES, WRITTEN, make
 from untemplate import COMPILED, OutputParser, Policy
+from untemplate._internal.machine.lexer import Literals
+from untemplate._internal.machine.machine import Machine
+from untemplate._internal.machine.scanner import SpecialTokens
+from untemplate._internal.machine.short_path import ShortPath
 from untemplate.format import Format, Marker, NamedBody, TaggedArguments, Tools
-from untemplate.machine.lexer import Literals
-from untemplate.machine.machine import Machine
-from untemplate.machine.scanner import SpecialTokens
-from untemplate.machine.short_path import ShortPath
 
 WORDS = ["The", " harbour", " was", " quiet", "."]
 CALL = '{"name": "f", "arguments": {"a": [1, "b"]}}'
@@ -121,8 +121,8 @@ def test_readers_have_few_attributes(format: str, output: str) -> None:
     counts = {
         type(found).__name__: len(getattr(found, "__dict__", ()))  # compiled classes have none
         for found in gc.get_objects()
-        if str(type(found).__module__).startswith("untemplate.machine.")
-        and type(found).__module__ != "untemplate.machine.program"
+        if str(type(found).__module__).startswith("untemplate._internal.machine.")
+        and type(found).__module__ != "untemplate._internal.machine.program"
     }
     assert "Machine" in counts
     assert {name: count for name, count in counts.items() if count > 29} == {}

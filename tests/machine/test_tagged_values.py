@@ -8,8 +8,8 @@ import pytest
 
 from tests.laws.strategies import FORMATS
 from untemplate import OutputParser
+from untemplate._internal.render import render
 from untemplate.format import NamedBody, TaggedArguments
-from untemplate.render import render
 from untemplate.testing import check
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}

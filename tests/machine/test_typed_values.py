@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from untemplate._internal.render import Inexpressible, expressible, render
 from untemplate.format import Format, FormatError, Marker, NamedBody, TaggedArguments, Tools
 from untemplate.formats import named
-from untemplate.formats.k2_horizon import K2_HORIZON
-from untemplate.render import Inexpressible, expressible, render
+from untemplate.formats._families.k2_horizon import K2_HORIZON
 from untemplate.testing import check
 
 

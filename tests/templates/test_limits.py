@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
-from untemplate.templates import ChatTemplate, TemplateError, TemplateLimitError, codegen, limits, meter, sandbox
+from untemplate.templates import ChatTemplate, TemplateError, TemplateLimitError
+from untemplate.templates import _codegen as codegen
+from untemplate.templates import _limits as limits
+from untemplate.templates import _meter as meter
+from untemplate.templates import _sandbox as sandbox
 
 USER = {"role": "user", "content": "hi"}
 

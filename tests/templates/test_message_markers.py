@@ -8,7 +8,7 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.templates import ChatTemplate
-from untemplate.templates.message_markers import TOOL_ROLES, MessageMarkers
+from untemplate.templates._message_markers import TOOL_ROLES, MessageMarkers
 
 MARKERS = ("<|im_end|>", "<|im_start|>", "<call>", "<call", "[", "")
 BROKEN = "<\u200b|im_end|>"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from untemplate.templates import ChatTemplate, TemplateError, TemplateLimitError
-from untemplate.templates.gguf_file import Gguf
+from untemplate.templates._gguf_file import Gguf
 
 from ..gguf_writer import write_gguf
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from untemplate._internal.render import expressible, render
 from untemplate.format import Format
 from untemplate.formats import entries
-from untemplate.render import expressible, render
 from untemplate.vllm_api import ParserEngine, ParserManager, ToolParserManager
-from untemplate.vllm_api.format_parsers import parser_class, tool_class
+from untemplate.vllm_api._format_parsers import parser_class, tool_class
 
 from .parser_examples import Tokenizer, hermes, message, qwen_coder, tool
 

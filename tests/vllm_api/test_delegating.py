@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from untemplate import OutputParser
+from untemplate._internal.stream import Stream
 from untemplate.messages import (
     DeltaFunctionCall,
     DeltaMessage,
@@ -16,7 +17,6 @@ from untemplate.messages import (
     FunctionCall,
     ToolCall,
 )
-from untemplate.stream import Stream
 from untemplate.vllm_api import (
     DelegatingParser,
     Parser,
@@ -29,7 +29,7 @@ from untemplate.vllm_api import (
     _WrappedParser,
     make_parser_request,
 )
-from untemplate.vllm_api.backend import ParserStream
+from untemplate.vllm_api._backend import ParserStream
 
 from .parser_examples import Tokenizer, cuts, hermes, message, tool
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from untemplate.jsontext.well_formed import is_json
-from untemplate.machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, NAME_TEXT, REASONING_TEXT
+from untemplate._internal.jsontext.well_formed import is_json
+from untemplate._internal.machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, NAME_TEXT, REASONING_TEXT
 from untemplate.vllm_api import EventType, ParserEngine, StreamingParserEngine
 
 from .parser_examples import Tokenizer, hermes, message, qwen_coder, tool

@@ -25,11 +25,11 @@ from vllm.tool_parsers import ToolParserManager
 
 from tests.vllm_serve.overhead import pieces
 from untemplate import OutputParser
-from untemplate.check.cases import corpus
+from untemplate.check._cases import corpus
 from untemplate.errors import UntemplateError
 from untemplate.format import Format
 from untemplate.formats import names
-from untemplate.integrations.vllm_parsers import VllmOutputParser
+from untemplate.integrations._vllm_parsers import VllmOutputParser
 
 TOOLS: Final = [
     {

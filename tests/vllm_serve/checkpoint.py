@@ -18,7 +18,7 @@ import numpy as np
 from safetensors.numpy import save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from untemplate.tokens.decoding import BYTE_LEVEL
+from untemplate._internal.tokens.decoding import BYTE_LEVEL
 
 HEADS, HEAD, ID = 9, 64, 384
 HIDDEN = 1024

@@ -36,8 +36,8 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from tests.conformance.adapter import NAMES, vocabulary
 from tests.vllm_serve import suites
 from untemplate import OutputParser
+from untemplate._internal.tokens.decoding import BYTE_LEVEL
 from untemplate.integrations.vllm import register
-from untemplate.tokens.decoding import BYTE_LEVEL
 
 RECORDED: Final = Path(__file__).parent / "recorded" / "fixtures.json"
 LEFT_OUT: Final = ("gpt-oss",)

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("vllm")
 
-from untemplate.integrations.vllm.parsers import _theirs, protocol
+from untemplate.integrations.vllm._parsers import _theirs, protocol
 from untemplate.messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 
 

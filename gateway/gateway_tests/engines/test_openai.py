@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from untemplate import OutputParser
+from untemplate._internal.sse import EventReader
 from untemplate.formats import named
 from untemplate.messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
-from untemplate.sse import EventReader
 from untemplate_gateway.engines.base import Embeddings, Engine, EngineChunk, Health, Job, Scores
 from untemplate_gateway.engines.chunks import _Usage, usage_of
 from untemplate_gateway.engines.openai import OpenAIChatEngine, OpenAIEngine

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from untemplate import OutputParser
-from untemplate.examples import examples
+from untemplate._internal.examples import examples
 from untemplate.formats import named, names
 from untemplate.messages import ParsedOutput
 from untemplate_gateway.engines.base import EngineChunk, Health, Job

@@ -13,7 +13,7 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate.formats import named
-from untemplate.integrations.vllm_parsers import VllmOutputParser
+from untemplate.integrations._vllm_parsers import VllmOutputParser
 from untemplate_gateway.engines.base import EngineChunk, Health, Job
 from untemplate_gateway.engines.vllm import VllmEngine
 from untemplate_gateway.errors import ApiError, EngineError

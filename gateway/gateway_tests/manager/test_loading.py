@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from untemplate import OutputParser
-from untemplate.installed import install_command
+from untemplate._internal.installed import install_command
 from untemplate.templates import ChatTemplate
 from untemplate_gateway.engines import EngineError, Job, Takes
 from untemplate_gateway.manager import Manager, Model, hub, loading
@@ -441,7 +441,7 @@ def test_a_choice_that_nothing_certifies_is_a_warning(
 def test_the_parsers_of_vllm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: dict[str, str], reasoning: str | None, tools: str
 ):
-    import untemplate.integrations.vllm_parsers as parsers
+    import untemplate.integrations._vllm_parsers as parsers
     import untemplate_gateway.engines.vllm as engine
 
     made: list[Any] = []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from untemplate.output_parser import OutputParser
+from untemplate._internal.output_parser import OutputParser
 from untemplate_gateway.choice import ChoiceStream
 from untemplate_gateway.engines.base import EngineChunk
 from untemplate_gateway.errors import ApiError, EngineError
@@ -37,7 +37,7 @@ class Story:
 
 
 def _recorded() -> Iterator[Story]:
-    for path in sorted(files("untemplate.examples").iterdir(), key=lambda path: path.name):
+    for path in sorted(files("untemplate._internal.examples").iterdir(), key=lambda path: path.name):
         if path.name.endswith(".json"):
             found = json.loads(path.read_text(encoding="utf-8"))
             yield Story(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway_tests.scripted import Scripted
-from untemplate.output_parser import OutputParser
+from untemplate._internal.output_parser import OutputParser
 from untemplate.templates import ChatTemplate
 from untemplate_gateway.errors import ApiError
 from untemplate_gateway.generation import Generation, Sampling, Thinking, Usage

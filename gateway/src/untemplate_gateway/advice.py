@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from untemplate.analysis.quoted import CONTEXTS
+from untemplate.analysis._quoted import CONTEXTS
 
 from .manager.model import Model
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from untemplate.machine.ledger import CONTENT_TEXT
+from untemplate._internal.machine.ledger import CONTENT_TEXT
+from untemplate._internal.stream import Stream
 from untemplate.messages import DeltaMessage, Item, ParsedOutput
-from untemplate.stream import Stream
 
 from .engines.base import EngineChunk
 from .generation import Ended, Generation, TokenLogprob, Usage

@@ -9,10 +9,10 @@ from typing import Any, Final
 import msgspec
 
 from untemplate import __version__
+from untemplate._internal.output_parser import OutputParser
 from untemplate.format import Format, FormatError
 from untemplate.formats import named
 from untemplate.messages import ParsedOutput
-from untemplate.output_parser import OutputParser
 from untemplate.policy import Policy
 from untemplate.templates import ChatTemplate
 

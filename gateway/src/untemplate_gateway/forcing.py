@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from untemplate.output_parser import OutputParser
+from untemplate._internal.output_parser import OutputParser
 
 from .errors import unsupported
 from .generation import Generation

@@ -2,7 +2,7 @@
 
 A small schema without references takes a few milliseconds at most, and is compiled at once. All others are compiled in
 a worker process. It is ended when a grammar takes too long, when its client leaves, or when the gateway closes. The
-library bounds the work for one grammar (`untemplate.grammar.limits`); the process is the second line of defence.
+library bounds the work for one grammar (`untemplate.grammar._limits`); the process is the second line of defence.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from untemplate._internal.output_parser import OutputParser
 from untemplate.errors import GrammarError
 from untemplate.format import Format
 from untemplate.grammar import Grammar, make_grammar
-from untemplate.output_parser import OutputParser
 
 from .processes import Worker, serve
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from untemplate.inspector import FILES, HEADERS, Case, Inspector, InspectorError, read_file
-from untemplate.output_parser import OutputParser
+from untemplate._internal.inspector import FILES, HEADERS, Case, Inspector, InspectorError, read_file
+from untemplate._internal.output_parser import OutputParser
 from untemplate.templates import ChatTemplate
 
 from .access import is_private

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from untemplate.schemas.strict import compiled
-from untemplate.schemas.validation import validate
+from untemplate._internal.schemas.strict import compiled
+from untemplate._internal.schemas.validation import validate
 
 from .errors import bad_request, unsupported
 from .generation import Generation

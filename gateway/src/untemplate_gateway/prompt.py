@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from untemplate.errors import ContentPartError
 from untemplate.templates import ChatTemplate, TemplateError, TemplateLimitError
-from untemplate.templates.history import TemplateNeeds, for_template, template_needs
-from untemplate.templates.message_markers import TOOL_ROLES
+from untemplate.templates._history import TemplateNeeds, for_template, template_needs
+from untemplate.templates._message_markers import TOOL_ROLES
 
 from .errors import ApiError, bad_request, unsupported
 from .generation import Generation, Thinking

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from untemplate.integrations.partner import partner
+from untemplate.integrations._partner import partner
 
 from .deferred import DeferredGateway
 from .settings import Settings

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from untemplate._internal.output_parser import OutputParser
 from untemplate.grammar import Grammar
 from untemplate.messages import DeltaMessage, Item, ParsedOutput
-from untemplate.output_parser import OutputParser
 from untemplate.policy import Policy
 
 from .abilities import check_request

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol, TypeVar
 
+from untemplate._internal.installed import install_command
 from untemplate.errors import SettingsError
-from untemplate.installed import install_command
 
 _PAUSE: Final = 10.0
 """Seconds without a further attempt after Redis failed: an attempt may block the server for `_PATIENCE` seconds."""

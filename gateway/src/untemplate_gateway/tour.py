@@ -11,9 +11,9 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
-from untemplate.deltas import assemble
+from untemplate._internal.deltas import assemble
+from untemplate._internal.terminal import visible
 from untemplate.messages import DeltaMessage
-from untemplate.terminal import visible
 
 from .engines.wire import Client, events
 

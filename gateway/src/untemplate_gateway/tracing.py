@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from untemplate._internal.installed import install_command
 from untemplate.errors import SettingsError
-from untemplate.installed import install_command
 
 from .observe import Record
 

@@ -12,10 +12,10 @@
   ``untemplate.batch.ray.parse_dataset`` uses a cluster.
 """
 
-from .files import Progress, parse_files, read_records
-from .many import parse_many, settings_for
-from .rows import Columns, Record, RowError, RowParser, Settings, encode_record
-from .summary import Summary
+from ._files import Progress, parse_files, read_records
+from ._many import parse_many, settings_for
+from ._rows import Columns, Record, RowError, RowParser, Settings, encode_record
+from ._summary import Summary
 
 __all__ = [
     "Columns",

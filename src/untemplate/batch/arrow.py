@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from .rows import Record, RowParser, with_surrogates
-from .sources import Piece, is_parquet
+from ._rows import Record, RowParser, with_surrogates
+from ._sources import Piece, is_parquet
 
 __all__ = [
     "NESTED",

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from ..tokens.decoding import TokenTable, Vocabulary, encode
-from .rows import Record, Refused, columns_of, ids_of
-from .sources import pieces, problem_of, rows_of
+from .._internal.tokens.decoding import TokenTable, Vocabulary, encode
+from ._rows import Record, Refused, columns_of, ids_of
+from ._sources import pieces, problem_of, rows_of
 
 __all__ = ["Drift", "drift", "drift_of_files"]
 

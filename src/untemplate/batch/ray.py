@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Unpack
 
+from .._internal.options import check_names, spelled_out
 from ..format import Format
-from ..options import check_names, spelled_out
+from ._many import BatchOptions, settings_for
+from ._rows import RowParser, Settings
 from .arrow import parse_table
-from .many import BatchOptions, settings_for
-from .rows import RowParser, Settings
 
 if TYPE_CHECKING:
     from ray.data import Dataset

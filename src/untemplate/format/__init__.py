@@ -6,5 +6,5 @@ declarative template that newer checkpoints ship.
 
 from __future__ import annotations
 
-from .model import *  # noqa: F403
-from .model import __all__ as __all__
+from ._model import *  # noqa: F403
+from ._model import __all__ as __all__

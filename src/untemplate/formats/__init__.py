@@ -6,10 +6,10 @@
 """
 
 from ..errors import IncompatibleFormatsError, UnknownFormatError
-from .family import Entry, Evidence, Kind
-from .merging import merge
-from .registered import register
-from .registry import entries, half, lookup, named, names
+from ._family import Entry, Evidence, Kind
+from ._merging import merge
+from ._registered import register
+from ._registry import entries, half, lookup, named, names
 
 __all__ = [
     "Entry",

@@ -1,4 +1,4 @@
-"""The index of the catalogue. Made by `make docs` from the modules in this folder; do not edit."""
+"""The index of the catalogue. Made by `make docs` from the modules in `_families/`; do not edit."""
 
 # ruff: noqa: E501
 # fmt: off

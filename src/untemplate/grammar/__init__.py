@@ -16,19 +16,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, get_args
 
-from ..backends.requests import get
+from .._internal.backends.requests import get
 from ..errors import GrammarError
 from ..format import Format
-from . import gbnf, lark, structural_tag
-from .build import build
-from .choose import ToolSelection, read_choice, read_tools
-from .limits import check_size
-from .options import Options, Start
-from .result import SERVERS, Dialect, Grammar
-from .rules import JsonSchema
-from .schema import frozen
-from .shape import check_shape
-from .triggers import Trigger, triggers
+from . import _gbnf as gbnf
+from . import _lark as lark
+from . import _structural_tag as structural_tag
+from ._build import build
+from ._choose import ToolSelection, read_choice, read_tools
+from ._limits import check_size
+from ._options import Options, Start
+from ._result import SERVERS, Dialect, Grammar
+from ._rules import JsonSchema
+from ._schema import frozen
+from ._shape import check_shape
+from ._triggers import Trigger, triggers
 
 __all__ = ["SERVERS", "Dialect", "Grammar", "GrammarError", "Trigger", "make_grammar"]
 

@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar, Final
 
-from ..output_parser import OutputParser
-from .of_tokenizer import parser_of
-from .partner import partner
+from .._internal.output_parser import OutputParser
+from ._of_tokenizer import parser_of
+from ._partner import partner
 
 __all__ = ["UntemplateHandler", "main", "register"]
 

@@ -12,9 +12,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
+from .._internal.output_parser import OutputParser
 from ..messages import ParsedOutput, ToolCall
-from ..output_parser import OutputParser
-from .partner import partner
+from ._partner import partner
 
 __all__ = ["Handler", "to_message"]
 

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, Final
 
+from .._internal.output_parser import OutputParser
+from .._internal.stream import Stream
 from ..messages import DeltaMessage
-from ..output_parser import OutputParser
 from ..policy import STREAMED_CALLS, WHOLE_CALLS, Policy
-from ..stream import Stream
-from .partner import partner
+from ._partner import partner
 
 __all__ = ["TextParser"]
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
+from .._internal.output_parser import OutputParser
 from ..messages import ParsedOutput
-from ..output_parser import OutputParser
 
 __all__ = ["text_filter"]
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from .._internal.output_parser import OutputParser
 from ..format import Format
-from ..output_parser import OutputParser
-from .of_tokenizer import parser_of
-from .partner import partner
+from ._of_tokenizer import parser_of
+from ._partner import partner
 
 __all__ = ["install"]
 

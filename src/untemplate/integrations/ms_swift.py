@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any, Final, cast
 
+from .._internal.output_parser import OutputParser
 from ..errors import UnknownFormatError
-from ..output_parser import OutputParser
-from .partner import partner
+from ._partner import partner
 
 __all__ = ["register"]
 

@@ -13,9 +13,9 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .._internal.stream import Stream
 from ..messages import DeltaMessage, ParsedOutput, name_reasoning
-from ..stream import Stream
-from .partner import partner
+from ._partner import partner
 
 if TYPE_CHECKING:
     from openai.types import CompletionUsage

@@ -17,14 +17,14 @@ import json
 from bisect import bisect_left, bisect_right
 from typing import Any, ClassVar, Final
 
+from .._internal.output_parser import OutputParser
+from .._internal.tokens.spans import ParsedTokens
 from ..format import NamedBody
-from ..format.markers import spellings_of
+from ..format._markers import spellings_of
 from ..formats import names
 from ..messages import ToolCall
-from ..output_parser import OutputParser
-from ..tokens.spans import ParsedTokens
-from .of_tokenizer import parser_of
-from .partner import partner
+from ._of_tokenizer import parser_of
+from ._partner import partner
 
 __all__ = ["UntemplateReasoning", "UntemplateToolCalls", "register"]
 

@@ -26,17 +26,17 @@ from functools import lru_cache
 from typing import Any, ClassVar, Final
 from weakref import WeakKeyDictionary
 
+from .._internal.machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
+from .._internal.output_parser import OutputParser
+from .._internal.stream import Stream
 from ..format import Format
-from ..format.markers import spellings_of
+from ..format._markers import spellings_of
 from ..formats import named, names
 from ..grammar import GrammarError, make_grammar
-from ..machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
 from ..messages import DeltaMessage, DeltaToolCall
-from ..output_parser import OutputParser
 from ..policy import STREAMED_CALLS, WHOLE_CALLS
-from ..stream import Stream
-from .of_tokenizer import parser_of
-from .partner import partner
+from ._of_tokenizer import parser_of
+from ._partner import partner
 
 __all__ = ["UntemplateReasoning", "UntemplateToolCalls", "main", "register"]
 

@@ -15,8 +15,8 @@ import json
 from typing import Any, ClassVar, Final
 
 from ..messages import ToolCall
-from .of_template import TemplateTurns
-from .partner import partner
+from ._of_template import TemplateTurns
+from ._partner import partner
 
 __all__ = ["TemplateRenderer", "TemplateRendererConfig"]
 

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from ..formats import names
 from ..messages import ToolCall
-from .of_template import TemplateTurns
-from .partner import partner
+from ._of_template import TemplateTurns
+from ._partner import partner
 
 __all__ = ["TemplateRenderer", "register"]
 

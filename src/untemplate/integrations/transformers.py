@@ -17,12 +17,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from .._internal.output_parser import OutputParser
 from ..format import FormatError
 from ..messages import ParsedOutput
-from ..output_parser import OutputParser
 from ..policy import WHOLE_CALLS
-from .of_tokenizer import parser_of
-from .partner import partner
+from ._of_tokenizer import parser_of
+from ._partner import partner
 
 __all__ = ["install"]
 

@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
-from ..format.markers import spellings_of
+from ..format._markers import spellings_of
 from ..messages import ParsedOutput
 from ..policy import WHOLE_CALLS
-from .of_tokenizer import parser_of
-from .partner import partner
+from ._of_tokenizer import parser_of
+from ._partner import partner
 
 __all__ = ["UntemplateToolParser"]
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar, Final
 
+from .._internal.output_parser import OutputParser
 from ..formats import names
-from ..output_parser import OutputParser
 from ..policy import Policy
-from .partner import partner
+from ._partner import partner
 
 __all__ = ["UntemplateToolParser", "register"]
 

@@ -13,7 +13,7 @@
 """
 
 from ..errors import TemplateError, TemplateLimitError, TemplateRaised
-from .generation import generation_ranges
-from .template import ChatTemplate
+from ._generation import generation_ranges
+from ._template import ChatTemplate
 
 __all__ = ["ChatTemplate", "TemplateError", "TemplateLimitError", "TemplateRaised", "generation_ranges"]

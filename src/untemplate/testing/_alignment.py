@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from .._internal.jsontext.lexical import WS, without_surrogates
+from .._internal.machine.arguments.xml_text import unescape_xml
+from .._internal.machine.literal.words import begins_path, closing_quote, unescaped
 from ..format import ElementArguments, Format, JsonBody, LiteralArguments, TaggedArguments
-from ..jsontext.lexical import WS, without_surrogates
-from ..machine.arguments.xml_text import unescape_xml
-from ..machine.literal.words import begins_path, closing_quote, unescaped
 from ..tools import ToolSet
 
 Rest = tuple[str, str]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .._internal.output_parser import OutputParser
 from ..format import Format
 from ..messages import ParsedOutput
-from ..output_parser import OutputParser
 from ..policy import Policy
 from ._message import expect, round_trip, sound
 from ._prompts import start_states

@@ -13,9 +13,9 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from .._internal.machine.arguments.xml_text import unescape_xml
+from .._internal.machine.call_state import RECOVERING
 from ..format import Format, JsonBody
-from ..machine.arguments.xml_text import unescape_xml
-from ..machine.call_state import RECOVERING
 from ..messages import ParsedOutput, Span, ToolCall
 from ..tools import ToolSet
 from ._alignment import CallText, alignments

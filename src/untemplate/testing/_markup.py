@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..format import Arguments, Channels, ElementArguments, Format, JsonBody, Marker, TaggedArguments
-from ..format.markers import spellings_of
+from ..format._markers import spellings_of
 
 
 def markup_rest(fmt: Format, piece: str, cut: bool) -> str:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from .._internal.render import expressible, render
 from ..messages import ParsedOutput
-from ..render import expressible, render
 from ._ledger import ledger
 from ._subject import SEED, Outcome, Subject, as_parsed, difference
 

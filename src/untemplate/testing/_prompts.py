@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..format.markers import spellings_of
+from ..format._markers import spellings_of
 from ._markup import markers
 from ._subject import Subject, difference
 

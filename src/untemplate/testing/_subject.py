@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
-from ..deltas import assemble
+from .._internal.deltas import assemble
+from .._internal.output_parser import OutputParser
+from .._internal.stream import Stream
 from ..errors import UntemplateError
 from ..format import Format
 from ..formats import named
 from ..messages import DeltaMessage, Item, ParsedOutput
-from ..output_parser import OutputParser
 from ..policy import Policy
-from ..stream import Stream
 
 SEED: Final = "untemplate.testing"
 _RETRACTED: Final = "nothing is retracted"

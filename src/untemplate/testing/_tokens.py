@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from .._internal.output_parser import OutputParser
+from .._internal.tokens.decoding import BYTE_LEVEL, TokenTable
 from ..format import Format
-from ..format.markers import spellings_of
-from ..output_parser import OutputParser
-from ..tokens.decoding import BYTE_LEVEL, TokenTable
+from ..format._markers import spellings_of
 from ._subject import Subject, difference
 
 _LAGS: Final = (1, 2, 3, 5, 8, 13, 20)

@@ -10,20 +10,20 @@ Importing this package lets ``OutputParser`` find the names that are registered 
 'f'
 """
 
-from ..backends.interface import register_lookup
-from ..jsontext.coercion import coerce_to_schema_type
-from ..machine.events import EventType, SemanticEvent
-from ..schemas.reading import extract_types_from_schema
+from .._internal.backends.interface import register_lookup
+from .._internal.jsontext.coercion import coerce_to_schema_type
+from .._internal.machine.events import EventType, SemanticEvent
+from .._internal.schemas.reading import extract_types_from_schema
+from ._abstract import Parser, ReasoningParser, ToolParser
+from ._backend import find_registered
+from ._config import ParserEngineConfig, ParserState, Transition
+from ._delegating import DelegatingParser, _WrappedParser
+from ._format_parsers import FormatParser, FormatReasoningParser, FormatToolParser
+from ._managers import ParserManager, ReasoningParserManager, ToolParserManager
+from ._parser_engine import ParserEngine, StreamState, ToolCallSlot, make_parser_request, make_tool_call_id
 from ._requests import DeltaMessage
+from ._streaming_engine import StreamingParserEngine
 from ._tools import find_tool_name, find_tool_properties
-from .abstract import Parser, ReasoningParser, ToolParser
-from .backend import find_registered
-from .config import ParserEngineConfig, ParserState, Transition
-from .delegating import DelegatingParser, _WrappedParser
-from .format_parsers import FormatParser, FormatReasoningParser, FormatToolParser
-from .managers import ParserManager, ReasoningParserManager, ToolParserManager
-from .parser_engine import ParserEngine, StreamState, ToolCallSlot, make_parser_request, make_tool_call_id
-from .streaming_engine import StreamingParserEngine
 
 __all__ = [
     "DelegatingParser",

@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from ..jsontext.coercion import Param, coerce_to_schema_type
-from ..machine.lexer import WS
-from ..schemas.reading import extract_types_from_schema, properties
+from .._internal.jsontext.coercion import Param, coerce_to_schema_type
+from .._internal.machine.lexer import WS
+from .._internal.schemas.reading import extract_types_from_schema, properties
 
 __all__ = ["coerce_members", "coerce_value", "coerced", "safe_prefix", "within"]
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import Final, final
 
-from ..machine.events import EventType, SemanticEvent
-from ..machine.lexer import WS
+from .._internal.machine.events import EventType, SemanticEvent
+from .._internal.machine.lexer import WS
 
 __all__ = ["ArrayCalls"]
 

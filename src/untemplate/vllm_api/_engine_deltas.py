@@ -13,20 +13,20 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..deltas import merge_deltas, merge_tool_calls
-from ..jsontext.well_formed import is_json
-from ..machine.events import EventType, SemanticEvent
-from ..machine.lexer import WS
+from .._internal.deltas import merge_deltas, merge_tool_calls
+from .._internal.jsontext.well_formed import is_json
+from .._internal.machine.events import EventType, SemanticEvent
+from .._internal.machine.lexer import WS
+from .._internal.schemas.reading import extract_types_from_schema
 from ..messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall, Diagnostic
-from ..schemas.reading import extract_types_from_schema
 from ..tools import find_tool
+from ._abstract import Parser
 from ._arguments import coerce_members, coerce_value, coerced, safe_prefix, within
 from ._arrays import ArrayCalls
+from ._config import ParserEngineConfig
+from ._config_arguments import ArgumentReader
 from ._slots import ToolCallSlot, make_tool_call_id
-from .abstract import Parser
-from .config import ParserEngineConfig
-from .config_arguments import ArgumentReader
-from .streaming_engine import StreamingParserEngine
+from ._streaming_engine import StreamingParserEngine
 
 __all__ = ["EngineDeltas"]
 

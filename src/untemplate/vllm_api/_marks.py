@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Final, final
 
-from ..tokens.decoding import Vocabulary
+from .._internal.tokens.decoding import Vocabulary
 
 __all__ = ["Marks"]
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..backends.requests import takes_calls
-from ..deltas import merge_deltas
+from .._internal.backends.requests import takes_calls
+from .._internal.deltas import merge_deltas
 from ..messages import (
     DeltaFunctionCall,
     DeltaMessage,

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from .. import messages
-from ..backends.requests import get
+from .._internal.backends.requests import get
 from ..messages import (
     ChatCompletionRequest,
     DeltaFunctionCall,

@@ -5,8 +5,8 @@ A slot belongs to a possible call from its opener on, even if it turns out not t
 
 from __future__ import annotations
 
-from ..machine.ids import make_ids
-from .config_arguments import ArgumentReader
+from .._internal.machine.ids import make_ids
+from ._config_arguments import ArgumentReader
 
 __all__ = ["ToolCallSlot", "make_tool_call_id"]
 

@@ -12,9 +12,9 @@ import vllm.parser.engine.parser_engine as parser_engine
 import vllm.parser.engine.parser_engine_config as config
 import vllm.parser.engine.streaming_parser_engine as streaming_engine
 
-import untemplate.vllm_api.parser_engine as own
+import untemplate.vllm_api._parser_engine as own
 from untemplate import vllm_api
-from untemplate.backends.requests import get
+from untemplate._internal.backends.requests import get
 
 untemplate_outcomes.all_redirected = True
 for module in (events, config, parser_engine, streaming_engine):

@@ -19,10 +19,10 @@ import vllm.reasoning as reasoning
 import vllm.tool_parsers as tools
 from vllm.parser.parser_manager import ParserManager
 
-from untemplate.backends.requests import get
+from untemplate._internal.backends.requests import get
 from untemplate.formats import names
 from untemplate.integrations import vllm as plugin
-from untemplate.vllm_api import format_parsers
+from untemplate.vllm_api import _format_parsers as format_parsers
 
 
 def _context(*policy: Any, **settings: Any) -> Any:
@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     plugin.register()
     _replace(tools._TOOL_PARSERS_TO_REGISTER, "vllm.tool_parsers", "tool", names("tool"))
     _replace(reasoning._REASONING_PARSERS_TO_REGISTER, "vllm.reasoning", "reasoning", names("reasoning"))
-    from untemplate.integrations.vllm.parsers import OnePass, UntemplateReasoningParser, UntemplateToolParser
+    from untemplate.integrations.vllm._parsers import OnePass, UntemplateReasoningParser, UntemplateToolParser
 
     UntemplateReasoningParser.__init__ = _beginning(UntemplateReasoningParser.__init__)
     OnePass.__init__ = _beginning_both(OnePass.__init__)
@@ -61,7 +61,7 @@ _ENGINES: dict[type, dict[str, str]] = {}
 
 
 def _replace(registry: dict[str, tuple[str, str]], package: str, kind: str, known: Any) -> None:
-    made = importlib.import_module("untemplate.integrations.vllm.parsers")
+    made = importlib.import_module("untemplate.integrations.vllm._parsers")
     for name, (module, cls) in registry.items():
         if name not in known:
             continue

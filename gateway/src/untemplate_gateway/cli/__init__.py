@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from . import models
 
 if TYPE_CHECKING:
-    from untemplate.cli.arguments import Command
+    from untemplate._internal.cli.arguments import Command
 
 _CODES: Final = """\
 exit codes: 0 stopped by a signal; 2 a wrong option, or a model or an address that cannot be used; 130 interrupted.

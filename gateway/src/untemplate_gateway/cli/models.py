@@ -10,11 +10,11 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from untemplate.cli.common import UsageError, field, note, print_json, print_text, quiet, stdin, table
-from untemplate.terminal import coloured, painted, visible
+from untemplate._internal.cli.common import UsageError, field, note, print_json, print_text, quiet, stdin, table
+from untemplate._internal.terminal import coloured, painted, visible
 
 if TYPE_CHECKING:
-    from untemplate.cli.arguments import Command
+    from untemplate._internal.cli.arguments import Command
 
     from ..manager.checkpoint import Checkpoint
     from ..manager.hub import Cached

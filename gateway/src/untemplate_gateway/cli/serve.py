@@ -22,9 +22,9 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from untemplate.cli.common import UsageError, print_json, print_text, table
-from untemplate.installed import install_command
-from untemplate.terminal import coloured, painted
+from untemplate._internal.cli.common import UsageError, print_json, print_text, table
+from untemplate._internal.installed import install_command
+from untemplate._internal.terminal import coloured, painted
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from untemplate._internal.tokens.decoding import SpecialText
 from untemplate.format import Format
 from untemplate.grammar import Grammar
 from untemplate.messages import DeltaMessage
-from untemplate.tokens.decoding import SpecialText
 
 from ..errors import EngineError
 from ..generation import Constraint, Generation, Sampling, TokenLogprob, Usage

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import msgspec
 
-from untemplate.installed import install_command
+from untemplate._internal.installed import install_command
 from untemplate.templates import ChatTemplate, TemplateError
-from untemplate.templates.gguf_file import GgufError, control_tokens, read_gguf
+from untemplate.templates._gguf_file import GgufError, control_tokens, read_gguf
 
 from ..errors import ApiError, bad_request, unsupported
 from ..generation import Usage

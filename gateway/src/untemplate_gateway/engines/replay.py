@@ -17,12 +17,12 @@ from typing import Any, Final
 
 import msgspec
 
-from untemplate.examples import examples, pieces
+from untemplate._internal.examples import examples, pieces
+from untemplate._internal.output_parser import OutputParser
+from untemplate._internal.render import expressible, render
+from untemplate._internal.schemas.validation import Validator
 from untemplate.format import Format
 from untemplate.formats import named
-from untemplate.output_parser import OutputParser
-from untemplate.render import expressible, render
-from untemplate.schemas.validation import Validator
 from untemplate.templates import ChatTemplate
 
 from ..generation import Generation, TokenLogprob, Usage

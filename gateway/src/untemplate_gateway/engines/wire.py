@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import httptools
 
-from untemplate.sse import EventReader
+from untemplate._internal.sse import EventReader
 
 from ..request_context import current
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from untemplate._internal.output_parser import OutputParser
 from untemplate.format import Format
-from untemplate.formats.registry import model_type_of_architecture
-from untemplate.output_parser import OutputParser
+from untemplate.formats._registry import model_type_of_architecture
 from untemplate.selection import Selection, Tried, select, suggested
 from untemplate.templates import ChatTemplate, TemplateError
-from untemplate.templates.history import template_needs
+from untemplate.templates._history import template_needs
 
 from .checkpoint import Checkpoint, CheckpointError, open_checkpoint
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeGuard
 
 from untemplate.errors import CheckpointError
-from untemplate.templates.gguf_file import Gguf, GgufError, read_gguf
+from untemplate.templates._gguf_file import Gguf, GgufError, read_gguf
 
 __all__ = [
     "Checkpoint",

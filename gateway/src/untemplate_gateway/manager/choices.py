@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from untemplate._internal.installed import install_command
 from untemplate.format import FormatError
 from untemplate.formats import IncompatibleFormatsError, Kind, UnknownFormatError, lookup, named, names
-from untemplate.installed import install_command
 from untemplate.selection import Selection, Tried, select
 from untemplate.templates import ChatTemplate, TemplateError
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from untemplate._internal.installed import install_command
 from untemplate.errors import HubError
-from untemplate.installed import install_command
 
 from .checkpoint import Checkpoint, CheckpointError, ggufs, open_checkpoint, quantization_of, read_json, size_text
 

@@ -19,8 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from untemplate.installed import install_command
-from untemplate.output_parser import OutputParser
+from untemplate._internal.installed import install_command
+from untemplate._internal.output_parser import OutputParser
 from untemplate.selection import Selection
 from untemplate.templates import ChatTemplate, TemplateError
 
@@ -326,7 +326,7 @@ def _parser(
             policy=settings.output_policy(),
             special_text=engine.takes.special_text,
         )
-    from untemplate.integrations.vllm_parsers import VllmOutputParser
+    from untemplate.integrations._vllm_parsers import VllmOutputParser
 
     reasoning = settings.reasoning_parser or known_to_vllm("reasoning", found.reasoning_parser)
     tools = settings.tool_parser or known_to_vllm("tool", found.tool_call_parser)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from untemplate._internal.output_parser import OutputParser
 from untemplate.format import Marker, NamedBody
-from untemplate.output_parser import OutputParser
 from untemplate.templates import ChatTemplate
-from untemplate.templates.message_markers import MessageMarkers
+from untemplate.templates._message_markers import MessageMarkers
 
 from ..engines.base import Engine
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from untemplate._internal.output_parser import OutputParser
 from untemplate.format import FormatError
 from untemplate.formats import IncompatibleFormatsError, UnknownFormatError
-from untemplate.output_parser import OutputParser
 from untemplate.selection import select
 from untemplate.templates import ChatTemplate
 

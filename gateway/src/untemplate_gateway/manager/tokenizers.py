@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from untemplate._internal.tokens.decoding import BYTE_LEVEL
 from untemplate.errors import TokenizerError
-from untemplate.templates.gguf_file import Gguf, GgufError, control_tokens, read_gguf
-from untemplate.tokens.decoding import BYTE_LEVEL
+from untemplate.templates._gguf_file import Gguf, GgufError, control_tokens, read_gguf
 
 from .checkpoint import Checkpoint, read_json
 

@@ -14,7 +14,7 @@ import json
 import re
 from typing import Final
 
-from untemplate.jsontext.lexical import CONSTANT, ESCAPE_BEGUN, NUMBER, NUMBER_BEGUN, PAIRED_ESCAPE
+from untemplate._internal.jsontext.lexical import CONSTANT, ESCAPE_BEGUN, NUMBER, NUMBER_BEGUN, PAIRED_ESCAPE
 
 from .arguments import INVALID_JSON
 

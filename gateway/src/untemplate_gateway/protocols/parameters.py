@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from untemplate.grammar.limits import MAX_ALTERNATIVES, MAX_CHARACTERS, MAX_DEPTH
+from untemplate.grammar._limits import MAX_ALTERNATIVES, MAX_CHARACTERS, MAX_DEPTH
 
 from ..errors import bad_request
 from ..generation import Constraint, Sampling

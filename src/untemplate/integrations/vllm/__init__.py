@@ -10,12 +10,12 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from ..._internal.log import is_configured
 from ...formats import names
-from ...log import is_configured
 
 __all__ = ["register"]
 
-_PARSERS: Final = "untemplate.integrations.vllm.parsers"
+_PARSERS: Final = "untemplate.integrations.vllm._parsers"
 
 
 def register() -> None:
@@ -28,7 +28,7 @@ def register() -> None:
         from vllm.reasoning import ReasoningParserManager
         from vllm.tool_parsers import ToolParserManager
 
-        from .composition import compose
+        from ._composition import compose
     except ImportError as error:
         raise ImportError(f"untemplate's plugin needs vLLM >= 0.25: {error}") from error
 

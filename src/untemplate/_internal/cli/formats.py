@@ -1,0 +1,176 @@
+"""``untemplate formats``: list the catalogue, or show one format, or those for a model."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..inspector.known import SAMPLE_TOOLS, SAMPLES
+from ..terminal import coloured, painted, visible
+from .common import UsageError, field, print_json, print_text, table
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ...format import Format
+    from ...formats import Entry, Kind
+
+
+def run(arguments: argparse.Namespace) -> None:
+    from ...formats import UnknownFormatError
+
+    name: str | None = arguments.name
+    kind: Kind | None = arguments.kind
+    if arguments.schema:
+        from ...format._serialization import json_schema
+
+        print_json(json_schema(), indent=2)
+        return
+    if name is None:
+        _list_formats(kind, as_json=arguments.json)
+        return
+    try:
+        _show_format(name, kind, as_json=arguments.json)
+    except UnknownFormatError as error:
+        if kind is None and _show_model(name, as_json=arguments.json):
+            return
+        if kind is None and "/" in name:
+            problem = f"{name}: no entry of the catalogue matches; `untemplate explain {name}` reads its chat template"
+            raise UsageError(problem) from None
+        raise UsageError(error.short) from None
+    except ValueError as error:  # a file that cannot be read, two formats that cannot be combined
+        raise UsageError(str(error)) from None
+
+
+def _list_formats(kind: Kind | None, *, as_json: bool) -> None:
+    from ...formats import entries
+
+    found = [entry for entry in entries() if kind in (None, entry.kind)]
+    if as_json:
+        print_json([_entry(entry) for entry in found], indent=2)
+        return
+    rows = [_row(model, entry) for entry in found for model in entry.models or ("-",)]
+    rows.sort(key=lambda row: row[0].lower())
+    print_text(table(("MODEL", "NAME", "KIND", "EVIDENCE", "ENGINES", "ALIASES"), rows))
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "kind": entry.kind,
+        "aliases": list(entry.aliases),
+        "models": list(entry.models),
+        "engines": list(entry.engines),
+        "evidence": [str(evidence) for evidence in entry.evidence],
+        "verified": entry.verified,
+    }
+
+
+def _row(model: str, entry: Entry) -> tuple[str, ...]:
+    return (
+        model,
+        entry.name,
+        entry.kind,
+        evidence_word(entry),
+        " ".join(entry.engines),
+        " ".join(entry.aliases),
+    )
+
+
+def evidence_word(entry: Entry) -> str:
+    """Return the kind of the firmest evidence of an entry, or ``none``."""
+    if not entry.verified:
+        return "none"
+    from ...formats._family import EVIDENCE_KINDS
+
+    kinds = {evidence.kind for evidence in entry.evidence}
+    return next((kind for kind in EVIDENCE_KINDS if kind in kinds), "none")
+
+
+def _show_format(name: str, kind: Kind | None, *, as_json: bool) -> None:
+    from ...formats import entries, lookup, named
+    from ..backends.quotations import quoted_calls
+
+    # ``named`` lists the kinds of a name, and has the better error for an unknown one.
+    # A slash is in the ids of models as well.
+    files = os.sep not in name or name.endswith(".json") or os.path.isfile(name)
+    fmt = named(name, files=files) if kind is None else lookup(kind, name).format
+    if as_json:
+        print_json(json.loads(fmt.to_json()), indent=2)
+        return
+    found = [e for e in entries() if {e.name, *e.aliases} & {*name.split("+")} and kind in (None, e.kind)]
+    colour = coloured(sys.stdout)
+    blocks = [details(entry, colour) for entry in found]
+    blocks.append("\n".join(field(*line, colour) for line in markers(fmt)))
+    quoted = quoted_calls(fmt)
+    if quoted is not None:
+        blocks.append(field("quoted", str(quoted), colour))
+    for title, text in samples(fmt):
+        blocks.append(painted([(title, "title")], colour=colour) + "\n\n" + visible(text))
+    print_text("\n\n".join(blocks))
+
+
+def _show_model(model: str, *, as_json: bool) -> bool:
+    """Print the entries for a hub id, a folder or a model type. Return True if there are any."""
+    from ...formats import lookup
+    from ...formats._registry import KINDS, chosen_name
+    from ...selection import model_type_of, ranked, suggested
+
+    model_type = model_type_of(Path(model)) if os.path.isdir(model) else model
+    found = [(lookup(kind, row.name), why) for kind in KINDS for row, why in ranked(kind, model, model_type)]
+    usable = [chosen_name(fmt) for _, fmt, _ in suggested(model, model_type)]
+    if as_json and found:
+        entries = [{**_entry(entry), "reason": why} for entry, why in found]
+        print_json({"model": model, "formats": usable, "entries": entries}, indent=2)
+    elif found:
+        rows = [(entry.name, entry.kind, evidence_word(entry), " ".join(entry.engines), why) for entry, why in found]
+        listed = "\n".join(field("format", name, coloured(sys.stdout)) for name in usable)
+        print_text(f"{listed}\n\n" + table(("NAME", "KIND", "EVIDENCE", "ENGINES", "REASON"), rows))
+    return bool(found)
+
+
+def details(entry: Entry, colour: bool) -> str:
+    head = painted([(entry.name, "name"), (f"  {entry.kind} format", "")], colour=colour)
+    lines = [head]
+    for label, values in (
+        ("aliases", entry.aliases),
+        ("models", entry.models),
+        ("engines", entry.engines),
+        ("evidence", tuple(map(str, entry.evidence))),
+    ):
+        if values:
+            separator = "\n" if label == "evidence" else ", "
+            lines.append(field(label, separator.join(values), colour))
+    if not entry.verified:
+        lines.append(field("verified", "no: there is no reliable source for what these models write", colour))
+    return "\n".join(lines)
+
+
+def markers(fmt: Format) -> Iterator[tuple[str, str]]:
+    """Yield the markers of a Format by their meaning."""
+    if fmt.turn.start is not None:
+        yield "turn", repr(fmt.turn.start.text)
+    if fmt.turn.end is not None:
+        yield "ends with", repr(fmt.turn.end.text)
+    if fmt.reasoning is not None:
+        opened = "nothing" if fmt.reasoning.open is None else repr(fmt.reasoning.open.text)
+        begins = ", open at the start" if fmt.reasoning.start == "open" else ""
+        yield "reasoning", f"{opened} ... {fmt.reasoning.close.text!r}{begins}"
+    if fmt.content is not None:
+        yield "content", f"{fmt.content.open.text!r} ... {fmt.content.close.text!r}"
+    yield "ids", fmt.ids
+    if fmt.special_tokens:
+        yield "tokens", " ".join(fmt.special_tokens)
+
+
+def samples(fmt: Format) -> Iterator[tuple[str, str]]:
+    """Yield (title, text): samples of calls, and of reasoning with an answer, as the format's models write them."""
+    from ..render import expressible, render
+
+    for title, message in SAMPLES:
+        if expressible(fmt, message, SAMPLE_TOOLS) is None:
+            yield title, render(fmt, message)

@@ -1,0 +1,176 @@
+"""``untemplate parse``: parse one raw output into a message."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from ..terminal import coloured, painted
+from . import common
+from .common import UsageError, policy_of, print_json, print_text, read, read_tools, text_of
+from .regions import diagnosed, legend, marked, summary
+from .which_format import parser_of
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ...messages import Diagnostic, ParsedOutput
+    from ...policy import Policy
+    from ..output_parser import OutputParser
+    from ..stream import Stream
+
+
+def run(arguments: argparse.Namespace) -> None:
+    policy = policy_of(arguments.policy)
+    parser = parser_of(arguments, policy)
+    if arguments.html and (arguments.json or not arguments.explain):
+        raise UsageError("--html needs --explain, and excludes --json")
+    if arguments.prompt == arguments.file == "-":
+        raise UsageError("--prompt and FILE cannot both be read from stdin")
+    prompt = None if arguments.prompt is None else text_of(read(arguments.prompt, "--prompt"))
+    tools = None if arguments.tools is None else read_tools(arguments.tools)
+    if arguments.html:
+        _print_page(parser, arguments, tools, prompt)
+        return
+    try:
+        stream = parser.stream(
+            tools=tools,
+            prompt=prompt,
+            collect=not arguments.stream,
+            spans=arguments.explain,
+            seed="untemplate",
+        )
+    except ValueError as error:
+        raise UsageError(f"--tools {arguments.tools}: {error}") from None
+    pieces = _pieces(arguments.file, arguments.split)
+    with common.noted():
+        _print(stream, pieces, arguments, policy)
+
+
+def _print(stream: Stream, pieces: Iterator[str], arguments: argparse.Namespace, policy: Policy) -> None:
+    if arguments.stream:
+        _print_deltas(stream, pieces, arguments.finish_reason)
+        return
+    raw: list[str] = []
+    for piece in pieces:
+        raw.append(piece)
+        stream.feed(piece)
+    stream.finish(arguments.finish_reason)
+    parsed = stream.result()
+    if arguments.json:
+        print_json(_everything(parsed, policy, spans=arguments.explain), indent=None)
+    elif arguments.explain:
+        _print_explained("".join(raw), parsed)
+    else:
+        print_json(_message(parsed, policy), indent=2)
+        if parsed.diagnostics:
+            _note_diagnostics(parsed.diagnostics)
+
+
+# -- What is read -------------------------------------------------------------------------------------------------
+
+
+def _pieces(path: str, size: int | None) -> Iterator[str]:
+    """Yield the raw output as it arrives, or in pieces of ``size`` characters."""
+    held = ""
+    for text in _arriving(path):
+        if size is None:
+            yield text
+            continue
+        held += text
+        end = len(held) - len(held) % size
+        for start in range(0, end, size):
+            yield held[start : start + size]
+        held = held[end:]
+    if held:
+        yield held
+
+
+def _arriving(path: str) -> Iterator[str]:
+    decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
+    try:
+        if path == "-":
+            stdin = common.stdin()
+            if stdin.isatty():
+                print("reading the output from the terminal; Ctrl-D ends it", file=sys.stderr)
+            yield from map(decode, _chunks(stdin))
+        else:
+            with open(path, "rb") as file:
+                yield from map(decode, _chunks(file))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: {common.reason(error)}") from None
+    if rest := decode(b"", True):
+        yield rest
+
+
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
+    """Yield what has arrived, without waiting for more."""
+    read = getattr(file, "read1", file.read)
+    while data := read(1 << 16):
+        yield data
+
+
+# -- What is printed ----------------------------------------------------------------------------------------------
+
+
+def _print_deltas(stream: Stream, pieces: Iterator[str], finish_reason: str) -> None:
+    for piece in pieces:
+        if deltas := stream.feed(piece):
+            for delta in deltas:
+                print_json(stream.dump(delta), indent=None)
+            sys.stdout.flush()
+    for delta in stream.finish(finish_reason):
+        print_json(stream.dump(delta), indent=None)
+
+
+def _message(parsed: ParsedOutput, policy: Policy) -> dict[str, Any]:
+    return parsed.message(reasoning_field=policy.reasoning_field)
+
+
+def _everything(parsed: ParsedOutput, policy: Policy, *, spans: bool) -> dict[str, Any]:
+    result = {
+        "message": _message(parsed, policy),
+        "finish_reason": parsed.finish_reason,
+        "statuses": [call.status for call in parsed.tool_calls],
+        "repairs": [call.repairs for call in parsed.tool_calls],
+        "diagnostics": [diagnostic.model_dump() for diagnostic in parsed.diagnostics],
+    }
+    if spans:
+        result["spans"] = [{"kind": span.kind, "start": span.start, "end": span.end} for span in parsed.spans]
+    return result
+
+
+def _note_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
+    """Point to the diagnostics on stderr."""
+    codes = ", ".join(dict.fromkeys(diagnostic.code for diagnostic in diagnostics))
+    count = len(diagnostics)
+    common.note(f"{count} diagnostic{'s'[: count > 1]} ({codes}); --explain shows where")
+
+
+def _print_page(parser: OutputParser, arguments: argparse.Namespace, tools: Any, prompt: str | None) -> None:
+    """Print the inspector's view of the output as one file."""
+    from ..inspector import MAX_TEXT, Case, alone, one_file
+
+    text = "".join(_pieces(arguments.file, None))
+    if len(text) > MAX_TEXT:
+        raise UsageError(f"{arguments.file}: --html shows at most {MAX_TEXT} characters, and it has {len(text)}")
+    name = parser.format.name
+    case = Case(text=text, format=name, tools=tools, prompt=prompt, finish_reason=arguments.finish_reason)
+    try:
+        with common.noted():
+            print_text(one_file(alone(parser, case)))
+    except ValueError as error:
+        raise UsageError(f"--tools {arguments.tools}: {error}") from None
+
+
+def _print_explained(raw: str, parsed: ParsedOutput) -> None:
+    colour = coloured(sys.stdout)
+    lines = [marked(raw, parsed.spans, colour), ""]
+    if colour:
+        lines += [legend(), ""]
+    lines += diagnosed(raw, parsed.diagnostics, colour)
+    lines.append("")
+    lines.append(painted([("result", "title"), ("  " + summary(parsed), "")], colour=colour))
+    print_text("\n".join(lines))

@@ -1,0 +1,68 @@
+"""Show a raw output with its regions marked and its diagnostics, for ``parse --explain`` and ``explain``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from ..terminal import encodable, paint, painted, visible
+
+if TYPE_CHECKING:
+    from ...messages import Diagnostic, ParsedOutput, Span
+
+KINDS: Final = ("reasoning", "content", "name", "id", "arguments", "markup", "dropped")
+_SILENT: Final = ("markup", "dropped")
+
+
+def marked(raw: str, spans: Sequence[Span], colour: bool) -> str:
+    """Mark the regions of the raw text, in colour or with bracketed labels.
+
+    Newlines that are not part of the message are made visible.
+    """
+    newline = _newline() + "\n"
+    pieces: list[str] = []
+    for span in spans:
+        text = visible(raw[span.start : span.end])
+        if span.kind in _SILENT:
+            text = text.replace("\n", newline)
+        pieces.append(paint(text, span.kind) if colour else f"[{span.kind}]{text}")
+    return "".join(pieces)
+
+
+def legend() -> str:
+    """Explain the colours."""
+    return f"{painted([('regions', 'title')], colour=True)}  " + "  ".join(paint(k, k) for k in KINDS)
+
+
+def _newline() -> str:
+    return "↵" if encodable("↵", sys.stdout) else "\\n"
+
+
+def diagnosed(raw: str, diagnostics: Sequence[Diagnostic], colour: bool) -> list[str]:
+    """Format the diagnostics, each with its place."""
+    if not diagnostics:
+        return [painted([("diagnostics", "title"), ("  none", "")], colour=colour)]
+    lines = [painted([("diagnostics", "title")], colour=colour)]
+    for d in diagnostics:
+        line = raw.count("\n", 0, d.start) + 1
+        column = d.start - raw.rfind("\n", 0, d.start)
+        place = f" at {d.start}:{d.end} (line {line}, column {column}): "
+        lines.append(painted([("  " + d.code, "error"), (place, "faint"), (d.message, "")], colour=colour))
+        if d.text:
+            lines.append("    | " + visible(d.text).replace("\n", _newline()))
+        if d.code == "foreign_marker":
+            lines.append("    hint: `untemplate guess FILE` ranks the formats for an output")
+    return lines
+
+
+def summary(parsed: ParsedOutput) -> str:
+    """Summarise as ``reasoning, content, 2 calls: f (ok), g (repaired: quotes); finish_reason tool_calls``."""
+    parts = [name for name, text in (("reasoning", parsed.reasoning_content), ("content", parsed.content)) if text]
+    if calls := parsed.tool_calls:
+        listed = ", ".join(
+            f"{visible(call.function.name)} ({': '.join([call.status, *filter(None, [', '.join(call.repairs)])])})"
+            for call in calls
+        )
+        parts.append(f"{len(calls)} call{'s'[: len(calls) > 1]}: {listed}")
+    return f"{', '.join(parts) or 'nothing'}; finish_reason {visible(parsed.finish_reason)}"

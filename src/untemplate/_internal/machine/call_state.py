@@ -1,0 +1,115 @@
+"""The state of one call, and the function that decides its status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, final
+
+from ...messages import CallStatus
+from ...tools import ToolSet
+from ..jsontext.well_formed import is_json
+from .diagnostics import DiagnosticCode
+from .lexer import WS
+
+STATUS_DIAGNOSTICS: Final[dict[CallStatus, DiagnosticCode]] = {
+    "incomplete": "incomplete_call",
+    "invalid_json": "invalid_json",
+}
+"""Statuses that are reported as a diagnostic too. The others describe the call and not its text."""
+
+RECOVERING: Final[frozenset[DiagnosticCode]] = frozenset(
+    {
+        "argument_without_value",
+        "broken_arguments",
+        "broken_json",
+        "broken_key",
+        "doubled_close",
+        "doubled_open",
+        "held_too_long",
+        "markup_in_value",
+        "missing_close",
+        "missing_open",
+        "misspelled_close",
+        "nested_too_deep",
+        "stray_text",
+        "text_between_arguments",
+        "unclosed_object",
+        "unescaped_backslash",
+        "unescaped_quote",
+        "unquoted_value",
+        "unused_member",
+    }
+)
+"""Codes of problems inside a call after which it is ``recovered``: a part of it was ended, dropped or read again."""
+
+NOT_AN_OBJECT: Final = frozenset({"not_json", "not_an_object"})
+"""Slugs of a validator's problems that mean: the arguments are not a JSON object."""
+
+
+@final
+class CallState:
+    """One call of an output, without its arguments."""
+
+    # Defaults in the class cost nothing per call.
+    model_id: str = ""
+    """An id that the model wrote after the call had committed with another ``id``; empty without one."""
+    end: int = 0
+    """Where its arguments ended."""
+    whole: bool = False
+    """True if its arguments have ended."""
+    valid: bool = False
+    """True if its arguments are known to be valid JSON; False if they are not valid or were not checked."""
+    recovered: bool = False
+    """True if a part of it was ended, dropped or read again."""
+    status: CallStatus | None = None
+    """The status that the call policy found; None if there is no call policy."""
+    repairs: tuple[str, ...] = ()
+    """The steps by which the call policy repaired the call."""
+
+    def __init__(self, index: int, call_id: str, name: str, start: int = 0) -> None:
+        self.index: int = index
+        self.id: str = call_id
+        self.name: str = name
+        self.start: int = start
+        """Where the marked part of the output ended when the call committed: after its name, in characters."""
+
+
+def next_index(calls: Sequence[CallState]) -> int:
+    """Return the index of the call that comes after these. The first of them may have been forgotten."""
+    return calls[-1].index + 1 if calls else 0
+
+
+def call_status(
+    call: CallState, arguments: str, tools: ToolSet, problems: Callable[[], Iterable[str]] | None = None
+) -> CallStatus:
+    """Return the status of a call. The first of these that applies:
+
+    * ``incomplete``: the output ended inside it, and no repair has closed it,
+    * ``invalid_json``: its arguments are not a valid JSON object,
+    * ``unknown_tool``: tools were offered, and it calls none of them,
+    * ``invalid_json`` or ``invalid_arguments``: a validator found that the arguments are not an object, or that they do
+      not fit the tool's schema,
+    * ``repaired``: a policy repaired the call, and now it is valid,
+    * ``recovered``: a part of it was ended, dropped or read again,
+    * ``ok``.
+
+    ``problems`` returns the slugs of what a validator found. It is only called when it can matter; without it the
+    arguments are not validated.
+    """
+    if not call.whole and not any(step.startswith("closed") for step in call.repairs):
+        return "incomplete"
+    if not _is_object(arguments) or not (call.valid or is_json(arguments)):
+        return "invalid_json"
+    if tools.known and call.name not in tools.names:
+        return "unknown_tool"
+    found = frozenset() if problems is None else frozenset(problems())
+    if found:
+        return "invalid_json" if found & NOT_AN_OBJECT else "invalid_arguments"
+    if call.repairs:
+        return "repaired"
+    return "recovered" if call.recovered else "ok"
+
+
+def _is_object(arguments: str) -> bool:
+    """True if JSON text is an object."""
+    return arguments[:1] == "{" or arguments.lstrip(WS)[:1] == "{"

@@ -1,0 +1,41 @@
+"""Compiles the JSON bodies of a Format."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ....format import JsonBody as JsonObject
+from ....format import Marker
+from ..call_syntax import CallSyntax
+from ..lexer import WS
+from .body import JsonBody, ObjectBody
+from .program import ObjectSyntax
+
+_WS: Final = r"[ \t\r\n]*"
+
+
+def compile_json(syntax: CallSyntax, opener: Marker | None = None) -> JsonBody:
+    """Compile JSON arguments after a name. ``opener``: what is written between the two."""
+    return JsonBody(syntax.stops, syntax.after, "" if opener is None else opener.text.strip(WS))
+
+
+def compile_object(syntax: CallSyntax, body: JsonObject) -> ObjectBody:
+    """Compile an object that is the whole call."""
+    program = ObjectSyntax()
+    program.name_keys = frozenset((body.name_key, *body.accepted_name_keys))
+    program.arguments_keys = frozenset((body.arguments_key, *body.accepted_arguments_keys))
+    program.id_key = body.id_key or ""
+    program.nested_key = body.nested_key or ""
+    program.name_is_key = body.name_is_key
+    program.constant_keys = frozenset(key for key, _ in body.constants)
+    program.variants = syntax.variants
+    program.stops = syntax.stops
+    if not body.name_is_key and body.arguments_key != body.nested_key:
+        name, arguments = re.escape(body.name_key), re.escape(body.arguments_key)
+        follows = rf'{_WS}"{arguments}"{_WS}:{_WS}(?=\{{)'
+        known_id = rf'(?:"{re.escape(body.id_key)}"{_WS}:{_WS}"([^"\\]*)"{_WS},{_WS})?' if body.id_key else "()?"
+        named = rf'"{name}"{_WS}:{_WS}"([^"\\]+)"{_WS},'
+        program.start = re.compile(rf"\{{{_WS}{known_id}{named}(?:{follows}())?")
+        program.arguments_start = re.compile(rf'"({arguments})"{_WS}:{_WS}(?=\{{)')
+    return ObjectBody(program)

@@ -1,0 +1,40 @@
+"""Compiles arguments as literals."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ....format import LiteralArguments
+from ..call_syntax import CallSyntax
+from ..lexer import literal_set
+from .body import LiteralBody
+from .program import LiteralSyntax
+
+# Before the first value of Python-style arguments: a key and its assignment, or nothing; and the beginning of that.
+_KEY: Final = r"[ \t\r\n]*(?:[^\W\d][\w.\-]*[ \t\r\n]*[=:][ \t\r\n]*)?"
+_KEY_BEGUN: Final = r"[ \t\r\n]*(?:[^\W\d][\w.\-]*[ \t\r\n]*)?"
+_TO_ESCAPE: Final = re.compile("[\"']")
+"""Characters that are escaped in a string."""
+
+
+def compile_literal(frame: CallSyntax, arguments: LiteralArguments) -> LiteralBody:
+    """Compile arguments as literals."""
+    syntax = LiteralSyntax(frame)
+    syntax.open = arguments.open
+    syntax.close = arguments.close
+    syntax.assign = arguments.assign
+    syntax.quotes = literal_set(*arguments.quotes)
+    # A quote without such a character is the same in an escaped copy.
+    heads = [_TO_ESCAPE.split(quote, maxsplit=1)[0] for quote in arguments.quotes if _TO_ESCAPE.search(quote)]
+    syntax.escaped = re.compile(rf"{_KEY}(?:{'|'.join(map(re.escape, heads)) or '(?!)'})\\")
+    begun = {re.escape(head[:i]) for head in heads for i in range(len(head) + 1)}
+    syntax.escaped_prefix = re.compile(rf"(?:{_KEY_BEGUN}|{_KEY}(?:{'|'.join(begun)}))\Z")
+    syntax.converts_strings = arguments.quoted == "all"
+    syntax.quotes_optional = arguments.quoted == "optional"
+    watched = re.escape(f")]}}{frame.stops.first_characters}{syntax.quotes.first_characters}")
+    syntax.watched = re.compile(f"[,{watched}]")
+    syntax.watched_last = re.compile(f"[{watched}]")
+    raw = () if arguments.escapes else arguments.quotes[:1]
+    syntax.escaping = tuple(quote for quote in ("'", '"') if quote not in raw)
+    return LiteralBody(syntax)

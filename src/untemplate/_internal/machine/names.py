@@ -1,0 +1,36 @@
+"""Names of tools as models write them, compared with the tools that are offered."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ...tools import ToolSet
+from .call_syntax import Pattern
+
+MAX_NAME: Final = 512
+"""Longest name, header or id, in characters. Anything longer is text."""
+WORD: Final = re.compile(r"\w")
+"""A letter, digit or underscore, which every name of a tool has."""
+NAME_START: Final = re.compile(r"[^\x00-\x20<>{}()\[\]\"'`,;=]")
+
+
+def offered(name: str, pattern: Pattern, tools: ToolSet) -> str:
+    """Return the name of an offered tool if the name only misses its pattern's punctuation (``functionsexec5`` for
+    ``functions.exec:5``). Return any other name unchanged."""
+    if pattern.plain or not tools.known or name in tools.names:
+        return name
+    prefix = pattern.literals[0].rstrip(".:/_-")
+    bare = name[len(prefix) :] if prefix and name.startswith(prefix) else name
+    bare = bare.lstrip(".:/_-")
+    for candidate in (bare, re.sub(r"[.:_-]?[0-9]+$", "", bare)):
+        if candidate in tools.names:
+            return candidate
+    return name
+
+
+def merged(word: str, tools: ToolSet) -> int:
+    """Return where a tool's name ends and the name of one of its parameters begins, if ``word`` is the two without
+    anything between them; -1 if there is no such place, or more than one."""
+    places = [i for i in range(1, len(word)) if tools.has(word[:i], word[i:])]
+    return places[0] if len(places) == 1 else -1

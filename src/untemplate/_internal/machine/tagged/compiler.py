@@ -1,0 +1,70 @@
+"""Compiles arguments in tags."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ....format import Marker, NamedBody, TaggedArguments, Tools
+from .. import tags
+from ..call_syntax import ALWAYS, CallSyntax, NameSyntax
+from ..lexer import WS, Literals
+from ..marker_tags import around, tagged
+from .body import TaggedBody
+from .fast import compile_fast
+from .program import TaggedSyntax
+
+CLOSE_TAG: Final = re.compile(r"</[^<>]+>")
+_NAMED_TAG: Final = re.compile(r"(</(?:[^<>]*\W)?)\w+>")
+
+
+def compile_tagged(
+    frame: CallSyntax, name: NameSyntax, tools: Tools, body: NamedBody, arguments: TaggedArguments,
+    turn_end: Marker | None,
+) -> TaggedBody:  # fmt: skip
+    """Compile arguments in tags. Values in CDATA sections are not compiled here."""
+    syntax = TaggedSyntax(frame, name, arguments.key)
+    name_open = body.name_open if frame.opens != ALWAYS else None
+    enclosing = around(tools, body, turn_end) | tagged((name_open, tags.NAME_OPEN))
+    syntax.tags = Literals({**tagged((arguments.key_open, tags.KEY_OPEN)), **enclosing})
+    # A value's opener ends the key even if key_close is missing.
+    opens = ((arguments.value_open, tags.VALUE_OPEN), (arguments.type_open, tags.TYPE_OPEN))
+    syntax.key_ends = Literals(tagged((arguments.key_close, tags.KEY_CLOSE), *opens))
+    syntax.value_opens = Literals(tagged(*opens))
+    syntax.has_value_open = arguments.value_open is not None
+    before = syntax.value_opens.tags if syntax.has_value_open else tagged((arguments.key_close, tags.KEY_CLOSE))
+    syntax.doubled_opens = Literals({text: tag for text, tag in before.items() if len(text.strip(WS)) > 1})
+    syntax.value_ends = Literals(tagged((arguments.value_close, tags.VALUE_CLOSE)))
+    _compile_value_ends(syntax, arguments)
+    syntax.trim, syntax.trim_after = arguments.trims
+    syntax.holds_after = max(syntax.trim_after, int(syntax.key_on_line))
+    syntax.unescape_values = arguments.escape == "xml"
+    syntax.unescape_keys = arguments.escape_of_keys == "xml"
+    return TaggedBody(syntax)
+
+
+def _compile_value_ends(syntax: TaggedSyntax, arguments: TaggedArguments) -> None:
+    """Compile where a tagged value may end, with its own close and without."""
+    successors = {t: k for t, k in syntax.tags.tags.items() if k not in tags.OPENERS}
+    syntax.value_successors = Literals({**syntax.value_ends.tags, **successors})
+    stems = {text[:-1]: tags.VALUE_STEM for text in syntax.value_ends.tags if CLOSE_TAG.fullmatch(text)}
+    others = {text: tags.OTHER_CLOSE for text in arguments.key_close.spellings if CLOSE_TAG.fullmatch(text)}
+    opens = syntax.value_opens.tags if syntax.has_value_open else {}
+    stops = {**opens, **others, **stems, **syntax.tags.tags, **syntax.value_ends.tags}
+    named = _NAMED_TAG.fullmatch(arguments.value_close.text.strip(WS))
+    syntax.close_head = "" if named is None else named.group(1)
+    syntax.value_stops = Literals(stops)
+    unopened = {**syntax.tags.tags, **syntax.value_opens.tags, **syntax.value_ends.tags}
+    syntax.unopened = Literals(unopened)
+    if arguments.type_close is not None:
+        syntax.type_ends = Literals({**tagged((arguments.type_close, tags.KEY_CLOSE)), **unopened})
+    if arguments.value_close.text.endswith("\n") or arguments.key_open.text.startswith("\n"):
+        syntax.key_on_line = True
+
+
+def section_closes(arguments: TaggedArguments) -> list[str]:
+    """Return what closes a value in a CDATA section."""
+    return [f"]]>{space}{text}" for text in arguments.value_close.spellings for space in ("", "\n")]
+
+
+__all__ = ["CLOSE_TAG", "compile_fast", "compile_tagged", "section_closes"]

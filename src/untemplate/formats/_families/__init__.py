@@ -1,0 +1,1 @@
+"""One module of data per model family."""
