@@ -349,7 +349,7 @@ class OldNames(msgspec.StructMeta):
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
         if "reasoning_content" in fields:
-            fields["reasoning"] = fields.pop("reasoning_content")
+            fields.setdefault("reasoning", fields.pop("reasoning_content"))
         return super().__call__(*args, **fields)
 
 
@@ -410,7 +410,8 @@ class ParsedOutput(WireModel, metaclass=OldNames, gc=False):
 
 
 for _cls in (ExtractedToolCallInformation, ParsedOutput):
-    _cls.__dataclass_fields__ = vars(make_dataclass(_cls.__name__, _cls.__struct_fields__))["__dataclass_fields__"]
+    _names = ["reasoning_content" if name == "reasoning" else name for name in _cls.__struct_fields__]
+    _cls.__dataclass_fields__ = vars(make_dataclass(_cls.__name__, _names))["__dataclass_fields__"]
 
 
 # Requests hold objects of the caller, so the garbage collector must track them.

@@ -1256,6 +1256,37 @@ def _() -> Any:
     return found.content, "ab"
 
 
+def slotted(name: str = "", *, sent: bool = False) -> ParserEngine:
+    """Return an engine whose first slot a caller has filled."""
+    parser = engine()
+    parser._ensure_slot(0)
+    parser._tool_slots[0].name, parser._tool_slots[0].name_sent = name, sent
+    return parser
+
+
+@row(f"{DELTAS}._handle_arg_chunk", "arguments of a slot whose name was sent are a delta of its index")
+def _() -> Any:
+    deltas: list[DeltaToolCall] = []
+    slotted("f", sent=True)._handle_arg_chunk(SemanticEvent(EventType.ARG_VALUE_CHUNK, '{"a"', 0), deltas)
+    return deltas, [DeltaToolCall(index=0, function=DeltaFunctionCall(arguments='{"a"'))]
+
+
+@row(f"{DELTAS}._handle_tool_end", "a slot whose name was not sent ends with name and arguments in one delta")
+def _() -> Any:
+    deltas: list[DeltaToolCall] = []
+    parser = slotted("f")
+    parser._tool_slots[0].append_args('{"a": 1}')
+    parser._handle_tool_end(SemanticEvent(EventType.TOOL_CALL_END, "", 0), deltas)
+    return [(one.index, one.type, one.function) for one in deltas], [
+        (0, "function", DeltaFunctionCall(name="f", arguments='{"a": 1}'))
+    ]
+
+
+@row(f"{DELTAS}._safe_arg_prefix", "a prefix may end in a backslash")
+def _() -> Any:
+    return ParserEngine._safe_arg_prefix('{"s": "x\\'), '{"s": "x\\'
+
+
 # -- ids ----------------------------------------------------------------------------------------------------------
 
 ENDS = [
@@ -1280,14 +1311,31 @@ add(
 )
 add(
     f"{ENGINE}.is_reasoning_end",
-    "without a marker for its end, reasoning is over if outputs do not begin in it",
-    lambda: (engine(**WITHOUT).is_reasoning_end([97]), True),
-    differs="A config without a marker for the end of reasoning has none to wait for",
+    "without a marker for its end, reasoning is over if the output parsed so far has ended it",
+    lambda: ([engine(**WITHOUT).is_reasoning_end(ids) for ids in ([], [97])], [False, False]),
 )
+
+
+@row(f"{ENGINE}.is_reasoning_end", "if the end has no id, is_reasoning_end is reasoning_ended")
+def _() -> Any:
+    parser = engine(token_id_terminals={})
+    before = parser.is_reasoning_end([97])
+    parser.parse_delta("<think>a</think>", [], REQUEST, finished=False)
+    return (before, parser.is_reasoning_end([97])), (False, True)
+
+
 add(
     f"{ENGINE}.is_reasoning_end_streaming",
     "is_reasoning_end_streaming is True for the part with the end",
     lambda: (engine().is_reasoning_end_streaming([START, 97, STOP], [STOP]), True),
+)
+add(
+    f"{ENGINE}.is_reasoning_end_streaming",
+    "is_reasoning_end_streaming is is_reasoning_end of all ids",
+    lambda: (
+        [engine().is_reasoning_end_streaming(ids, ids[-1:]) for ids, _ in ENDS],
+        [engine().is_reasoning_end(ids) for ids, _ in ENDS],
+    ),
 )
 CONTENTS = [
     ([], []),
@@ -1323,8 +1371,13 @@ add(
 )
 add(
     f"{ENGINE}.count_reasoning_tokens",
-    "a second opening marker inside reasoning is a token of it",
-    lambda: (engine().count_reasoning_tokens([START, 97, START, 98, STOP]), 3),
+    "a second opening marker inside reasoning is no token of it",
+    lambda: (engine().count_reasoning_tokens([START, 97, START, 98, STOP]), 2),
+)
+add(
+    f"{ENGINE}.count_reasoning_tokens",
+    "the first closing marker ends reasoning",
+    lambda: (engine().count_reasoning_tokens([START, 97, START, 98, STOP, 99]), 2),
     differs="`count_reasoning_tokens` counts what the parse takes for reasoning",
 )
 

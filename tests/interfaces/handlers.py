@@ -149,6 +149,7 @@ def _error(call: Any) -> str:
 
 # -- types --------------------------------------------------------------------------------------------------------
 
+NAMES = ("reasoning", "reasoning_content")
 TYPES: dict[Any, dict[str, Any]] = {
     ParsedOutput: {
         "reasoning_content": None,
@@ -189,6 +190,22 @@ for kind in (ParsedOutput, ExtractedToolCallInformation):
         f"{kind.__name__} is a dataclass for replace()",
         lambda made=made: (dataclasses.replace(made, content="x").content, "x"),
     )
+add(
+    f"{MESSAGES}:ParsedOutput",
+    "the fields of the dataclass have their documented names and order",
+    lambda: (
+        [one.name for one in dataclasses.fields(ParsedOutput)][:5],
+        ["reasoning_content", "content", "tool_calls", "tools_called", "finish_reason"],
+    ),
+)
+add(
+    f"{MESSAGES}:ParsedOutput",
+    "replace() takes both names of reasoning",
+    lambda: (
+        {name: dataclasses.replace(ParsedOutput("r"), **{name: name}).reasoning for name in NAMES},
+        {name: name for name in NAMES},
+    ),
+)
 add(
     f"{MESSAGES}:ParsedOutput",
     "the fields of a ParsedOutput come in this order",

