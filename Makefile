@@ -99,7 +99,6 @@ test-vllm: $(STAMP) ## untemplate in the real vLLM, and vLLM's own tests (opt-in
 	@.venv-vllm/bin/python -m tests.vllm_serve.suites --source build/vllm
 	@HF_HUB_OFFLINE=1 VLLM_LOGGING_LEVEL=CRITICAL PYTHONPATH=build/vllm/0.33.0 .venv-vllm/bin/python -m tests.vllm_serve.fixtures
 	@HF_HUB_OFFLINE=1 VLLM_LOGGING_LEVEL=CRITICAL PYTHONPATH=build/vllm/0.33.0 .venv-vllm/bin/python -m tests.vllm_serve.agreement
-	@.venv-vllm/bin/python -m tests.vllm_serve.cut_answers --source build/vllm/0.33.0 --work build/vllm/work $(OPTIONS)
 	@HF_HUB_OFFLINE=1 VLLM_LOGGING_LEVEL=CRITICAL .venv-vllm/bin/python -m tests.vllm_serve.cuts
 	@for version in $(VLLM_VERSIONS); do \
 	    HF_HUB_OFFLINE=1 VLLM_LOGGING_LEVEL=CRITICAL PYTHONPATH=build/vllm/$$version \

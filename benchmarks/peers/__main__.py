@@ -1,6 +1,6 @@
 """Measure untemplate next to the parsers of other projects.
 
-python -m benchmarks.peers [--peer NAME] [--only TEXT] [--growth] [--page docs/benchmarks.md]
+python -m benchmarks.peers [--peer NAME] [--only TEXT] [--growth | --doors] [--page docs/benchmarks.md]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.worker import ROOT
 
-from . import measure, report
+from . import doors, measure, report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default="", metavar="TEXT", help="streams whose name contains this text")
     growth_only = parser.add_mutually_exclusive_group()
     growth_only.add_argument("--growth", action="store_true", help="only the growth curves")
+    growth_only.add_argument("--doors", action="store_true", help="only untemplate inside the peers' servers")
     growth_only.add_argument("--no-growth", action="store_true", help="leave out the growth curves")
     parser.add_argument("--size", type=int, default=1_024, help="characters of a growing shape (default: 1024)")
     parser.add_argument("--rounds", type=int, default=3, help="measurements of each side, in turns (default: 3)")
@@ -48,12 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for path in chosen.load:
             results.add(measure.Results.from_json(json.loads(path.read_text("utf-8"))))
     else:
-        growth = [] if chosen.no_growth else measure.growing()
+        growth = [] if chosen.no_growth or chosen.doors else measure.growing()
+        peers = chosen.peer or list(measure.PEERS)
         results = measure.Results()
         chosen.save.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(KeyboardInterrupt):  # the measurements so far are reported
             measure.run(
-                chosen.peer or measure.PEERS,
+                peers if not chosen.doors else [],
                 [] if chosen.growth else measure.streams(chosen.only, chosen.size),
                 growth,
                 rounds=chosen.rounds,
@@ -62,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 results=results,
                 folder=chosen.build,
             )
+            if not chosen.growth and not chosen.only:
+                results.doors = doors.run(peers, chosen.build)
         chosen.save.write_text(json.dumps(asdict(results), indent=1), "utf-8")
     print()
     if results.rows:

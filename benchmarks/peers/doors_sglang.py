@@ -1,10 +1,8 @@
 """Measure untemplate's parsers in SGLang next to SGLang's own, per delta, as its chat endpoint calls both.
 
-PYTHONPATH=src build/peers/sglang/bin/python -m benchmarks.peers.doors_sglang
-
-Streams of four characters a delta: text, one call with a long argument, one short call. Reasoning parser first, then
-tool parser. Prints the thread's CPU time in microseconds, the least of 15 turns, and how many times as long SGLang's
-own take.
+`make bench-peers` runs it in SGLang's environment. Streams of four characters a delta: text, one call with a long
+argument, one short call. Reasoning parser first, then tool parser. Prints the thread's CPU time in microseconds, the
+least of 15 turns, and how many times as long SGLang's own take.
 """
 
 from __future__ import annotations

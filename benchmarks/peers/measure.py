@@ -58,6 +58,8 @@ class Results:
     wrong: dict[str, list[str]] = field(default_factory=dict)
     growth: list[Row] = field(default_factory=list)
     setup: list[Row] = field(default_factory=list)
+    doors: dict[str, str] = field(default_factory=dict)
+    """Name of a peer → the Markdown table of untemplate inside its server."""
 
     def add(self, other: Results) -> None:
         """Add the results of another run, for other peers or streams."""
@@ -68,11 +70,12 @@ class Results:
             self.wrong.setdefault(peer, []).extend(entries)
         self.growth += other.growth
         self.setup += other.setup
+        self.doors |= other.doors
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Results:
         rows, growth, setup = ([Row(**row) for row in data[key]] for key in ("rows", "growth", "setup"))
-        return cls(data["versions"], data["missing"], rows, data["wrong"], growth, setup)
+        return cls(data["versions"], data["missing"], rows, data["wrong"], growth, setup, data.get("doors", {}))
 
 
 def environment(peer: str) -> Path:

@@ -20,6 +20,8 @@ BEGIN = "<!-- measured: written by benchmarks/peers -->"
 END = "<!-- measured: end -->"
 GROWTH_BEGIN = "<!-- growth: written by benchmarks/peers -->"
 GROWTH_END = "<!-- growth: end -->"
+DOOR_BEGIN = "<!-- inside {}: written by benchmarks/peers -->"
+DOOR_END = "<!-- inside {}: end -->"
 
 
 def machine() -> str:
@@ -167,6 +169,8 @@ def write_page(page: Path, results: Results) -> None:
         text = _replaced(text, GROWTH_BEGIN, GROWTH_END, growth_markdown(results, charts))
         for name, chart in charts.items():
             (page.parent / "pictures" / name).write_text(chart, "utf-8")
+    for peer, made in results.doors.items():
+        text = _replaced(text, DOOR_BEGIN.format(peer), DOOR_END.format(peer), made)
     page.write_text(text, "utf-8")
 
 

@@ -57,6 +57,8 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "mistral": (EXAMPLES.format("mistral"), "</s>"),
     "hermes": (EXAMPLES.format("hermes"), "<|im_end|>"),
 }
+TOKENS = {"llama3.1": ("<|python_tag|>",)}
+"""Special tokens that vLLM's parser needs and the chat template does not write."""
 IN_PROCESS = ("qwen3", "hermes")
 """Families that the gateway also runs in its own process. The template of the second has no reasoning."""
 WORDS = "Plain words, nothing else – as it should be."
@@ -367,6 +369,7 @@ def main() -> int:
     options.add_argument("--source", type=Path, required=True, help="vLLM's unpacked source distribution")
     options.add_argument("--work", type=Path, required=True, help="folder for checkpoints and logs")
     options.add_argument("--family", action="append", help="only this one, or demo (repeatable)")
+    options.add_argument("--plugin", action="store_true", help="only vLLM's own server with the plugin")
     options.add_argument("--record", action="store_true", help="record the second table")
     given = options.parse_args()
     name_vllm()
@@ -374,13 +377,13 @@ def main() -> int:
     for family in [one for one in FAMILIES if one in (given.family or FAMILIES)]:
         template, eos = FAMILIES[family]
         folder = given.work / family
-        parser, cases = make(folder, given.source / template, eos)
+        parser, cases = make(folder, given.source / template, eos, TOKENS.get(family, ()))
         print(f"{family}: {parser!r}", flush=True)
         log = given.work / f"{family}.log"
         with serving(vllm_serve(folder, *PLUGIN), free_port(), log) as url:
             results.check(family, "plugin", url, cases)
             results.ask_everything(family, url, log, question(cases[2]), cases[2].message)
-            for way in ("--upstream", "--upstream-chat"):
+            for way in ("--upstream", "--upstream-chat") if not given.plugin else ():
                 log = given.work / f"{family}{way}.log"
                 command = gateway(way, url, "--chat-template", str(given.source / template))
                 with serving(command, free_port(), log) as front:
@@ -389,7 +392,7 @@ def main() -> int:
             log = given.work / f"{family}-{name.replace(' ', '-')}.log"
             with serving(vllm_serve(folder, *PLUGIN, *arguments), free_port(), log) as url:
                 results.ask_everything(f"{family}, {name}", url, log, question(cases[2]), cases[2].message)
-        if family in IN_PROCESS:
+        if family in IN_PROCESS and not given.plugin:
             with serving(vllm_serve(folder), free_port(), given.work / f"{family}-bare.log") as url:
                 log = given.work / f"{family}-bare--upstream-chat.log"
                 command = gateway("--upstream-chat", url, "--chat-template", str(given.source / template))

@@ -204,6 +204,16 @@ each config on untemplate's `ParserEngine`. Where a Format of the same family wr
 them, whole and streamed by token. The others are made, and no Format writes what they read.
 
 """
+SERVER: Final = """\
+## One message in every way
+
+vLLM 0.32's own server, the CPU build, runs the plugin on a checkpoint of each family that recites a thought, if the
+family has thoughts, and two calls. Chat Completions, Responses and Anthropic's messages are asked whole and streamed, each
+with `auto`, `required`, a named function and `none`. *Cut* answers end at `max_tokens` (with `auto` after every token, else
+at four places) or at a stop string. One is right if it tells no client to run a call that was cut, and something is left
+of it. *Aborted*: clients leave in the middle of an answer in all 24 ways, and then no request runs. *At once*: fifty
+clients, in random ways. The last row has the trained weights of the [demonstration model](install.md), a Llama.
+"""
 FIXTURES: Final = """\
 ## The fixtures of canitoolcall in vLLM
 
@@ -254,10 +264,19 @@ def page() -> str:
             recorded = json.loads(file.read_text(encoding="utf-8"))
             lines += table(name, Result(recorded["passed"], recorded["failed"]))
     lines += versions()
+    lines += server()
     from tests.vllm_serve import fixtures  # needs packages that the rest does not
 
     lines += [FIXTURES, *fixtures.table(json.loads(fixtures.RECORDED.read_text(encoding="utf-8")))]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def server() -> list[str]:
+    """Return the part of the page about the real server."""
+    recorded = json.loads((HERE / "recorded" / "matrix.json").read_text(encoding="utf-8"))
+    head = ["server", *recorded["columns"]]
+    lines = [SERVER, f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
+    return [*lines, *(f"| {' | '.join((name, *cells))} |" for name, cells in recorded["rows"].items()), ""]
 
 
 def versions() -> list[str]:
