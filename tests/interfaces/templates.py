@@ -62,6 +62,9 @@ VARIANT_NAMES = (
 DEFAULTS = {
     "reasoning": "none",
     "content": "plain",
+    "args": "json",
+    "name_field": "name",
+    "args_field": "arguments",
     "id_field": "",
     "supports_tools": False,
     "supports_parallel_calls": False,
@@ -70,23 +73,12 @@ DEFAULTS = {
 }
 for name, value in DEFAULTS.items():
     add("AnalysisResult", f"{name} is {value!r} by default", lambda n=name, v=value: (getattr(AnalysisResult(), n), v))
+add("AnalysisResult", "tools is empty by default", lambda: (AnalysisResult().tools, ""))
 for theirs, ours in (("tools", "variant"), ("args", "arguments")):
-    add(
-        "AnalysisResult",
-        f"{theirs}, which is {ours} here, is empty without calls",
-        lambda theirs=theirs: (getattr(AnalysisResult(), theirs), ""),
-    )
     add(
         "AnalysisResult",
         f"{theirs} is {ours}",
         lambda theirs=theirs, ours=ours: (getattr(AnalysisResult(**{ours: "x"}), theirs), "x"),
-    )
-for name in ("name_field", "args_field"):
-    add(
-        "AnalysisResult",
-        f"{name} is empty if the calls have no such field",
-        lambda name=name: (getattr(AnalysisResult(), name), ""),
-        differs="`name_field` and `args_field` are empty where a call has no such field",
     )
 for name in VARIANT_NAMES.split():
     add(name, f"the variant {name} has a name", lambda n=name: (bool(globals_of_result()[n]), True))
@@ -188,6 +180,13 @@ if TEMPLATES:
             f"{name} writes calls as {variant}, other than llama.cpp's page says",
             lambda n=name, v=variant: (result(n).variant, v),
             differs=f"`{variant}` of {name}",
+        )
+    for name in ("name_field", "args_field"):
+        add(
+            "AnalysisResult",
+            f"{name} is empty if the calls have no such field",
+            lambda name=name: (getattr(result("Qwen3-Coder"), name), ""),
+            differs="`name_field` and `args_field` are empty where a call has no such field",
         )
     for name, mode in MODES.items():
         add("describe", f"reasoning of {name} is {mode}", lambda n=name, m=mode: (result(n).reasoning, m))

@@ -273,7 +273,10 @@ def page() -> str:
 
 def server() -> list[str]:
     """Return the part of the page about the real server."""
-    recorded = json.loads((HERE / "recorded" / "matrix.json").read_text(encoding="utf-8"))
+    file = HERE / "recorded" / "matrix.json"
+    if not file.exists():
+        return []
+    recorded = json.loads(file.read_text(encoding="utf-8"))
     head = ["server", *recorded["columns"]]
     lines = [SERVER, f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
     return [*lines, *(f"| {' | '.join((name, *cells))} |" for name, cells in recorded["rows"].items()), ""]

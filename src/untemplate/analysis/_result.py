@@ -144,12 +144,13 @@ class AnalysisResult:
     """``plain``, ``always-wrapped`` or ``wrapped-with-reasoning``."""
     variant: str = ""
     """Structure of calls (``tagged-json`` …); "" without calls."""
-    arguments: str = ""
+    arguments: str = "json"
     """``json``, ``tagged``, ``tagged-typed`` or ``literal``; "" without calls."""
     markers: MarkerRegistry = MarkerRegistry()
-    name_field: str = ""
-    args_field: str = ""
+    name_field: str = "name"
+    args_field: str = "arguments"
     id_field: str = ""
+    """Fields of a call in JSON; "" where calls have no such field."""
     supports_tools: bool = False
     supports_parallel_calls: bool = False
     requires_nonnull_content: bool = False
@@ -186,7 +187,7 @@ def describe(
         markers["content_start"] = fmt.content.open.text
         markers["content_end"] = fmt.content.close.text
         content = "always-wrapped" if fmt.content.written == "always" else "wrapped-with-reasoning"
-    names: dict[str, str] = {}
+    names = {"name_field": "", "args_field": ""}
     arguments = ""
     if fmt.channels is not None:
         arguments = "json"
