@@ -16,7 +16,7 @@ from vllm.parser import ParserManager
 
 from benchmarks.streams import FAMILIES, make
 from untemplate.integrations.vllm import register
-from untemplate.integrations.vllm.parsers import protocol
+from untemplate.integrations.vllm._parsers import protocol
 
 from .vllm import PARSERS, tokenizer
 
