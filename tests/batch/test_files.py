@@ -232,6 +232,12 @@ def test_resuming_another_job_is_refused(tmp_path: Path, jsonl: Callable[..., st
         parse_files([given], out, settings_for("hermes", spans=True), processes=1, resume=True)
 
 
+@pytest.mark.parametrize("name", ["-", "memory://results.jsonl"])
+def test_an_output_that_is_no_local_file_is_refused(name: str, jsonl: Callable[..., str]):
+    with pytest.raises(ValueError, match=f"output: '{name}' is no file; results are written to a local file"):
+        parse_files([jsonl([{"output": "Hi."}])], name, SETTINGS)
+
+
 def test_an_output_that_exists_is_never_touched(tmp_path: Path, jsonl: Callable[..., str]):
     out = tmp_path / "out.jsonl"
     out.write_text("mine")

@@ -122,11 +122,16 @@ def parse_files(
 
     Raises:
         FileExistsError: the output is there, or an unfinished one is there and ``resume`` is not set.
-        ValueError: the unfinished run had other inputs or settings, or the rows of a file lack a named column.
+        ValueError: the unfinished run had other inputs or settings, the rows of a file lack a named column, or the
+            output is not a local file.
         OSError: a file cannot be opened or written.
         ModuleNotFoundError: a package is missing.
     """
     paths = [os.fspath(path) for path in inputs]
+    if output == "-" or "://" in output:
+        raise ValueError(
+            f"output: {output!r} is no file; results are written to a local file, so that they can be resumed"
+        )
     total = sum(map(size_of, paths))
     for path in (*paths, output):
         if is_parquet(path) or path.endswith(".zst"):
