@@ -12,7 +12,7 @@ from bfcl_eval.constants.enums import Language, ReturnFormat
 from bfcl_eval.constants.model_config import MODEL_CONFIG_MAPPING
 from bfcl_eval.eval_checker.ast_eval.ast_checker import ast_checker
 
-from untemplate._internal.output_parser import OutputParser
+from untemplate import OutputParser
 from untemplate.integrations.bfcl import register
 
 OUTPUT = '<think>\nEasy.\n</think>\n\n<tool_call>\n{"name": "add", "arguments": {"a": 2, "b": 3}}\n</tool_call>'

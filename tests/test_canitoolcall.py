@@ -10,7 +10,7 @@ import pytest
 from tests.vectors import DATA
 from tests.vectors_rules import load
 from untemplate._internal import cli
-from untemplate._internal.conform.canitoolcall import fixture_of, main, vector_of
+from untemplate.integrations.canitoolcall import fixture_of, main, vector_of
 
 VECTORS = {vector["id"]: vector for vector in load(DATA)}
 CALL = VECTORS["hermes/content-and-call"]

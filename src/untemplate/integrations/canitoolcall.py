@@ -1,7 +1,7 @@
 """Convert vectors to fixtures of canitoolcall, and its fixtures to vectors.
 
-    python -m untemplate._internal.conform.canitoolcall export --format hermes --model Qwen/Qwen3-0.6B > hermes.jsonl
-    python -m untemplate._internal.conform.canitoolcall import --format hermes+qwen3 --to FOLDER fixtures.jsonl
+    python -m untemplate.integrations.canitoolcall export --format hermes --model Qwen/Qwen3-0.6B > hermes.jsonl
+    python -m untemplate.integrations.canitoolcall import --format hermes+qwen3 --to FOLDER fixtures.jsonl
     untemplate conform --vectors FOLDER
 
 * A fixture, in version 0.1 of their form, has no statuses, rules and tokens. Vectors that need them are left out: calls
@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ..output_parser import OutputParser
+from .._internal.output_parser import OutputParser
 
 __all__ = ["fixture_of", "vector_of"]
 
