@@ -34,6 +34,20 @@ def test_a_switch_that_changes_only_the_history() -> None:
     assert remarks(found) == []
 
 
+def test_reasoning_in_a_field_of_another_name() -> None:
+    found = analysed("<a>{% if m.own_thoughts %}<t>{{ m.own_thoughts }}</t>{% endif %}{{ m.content }}</a>")
+    assert found.certificate.capabilities["reasoning"] == "yes"
+    found = analysed(
+        "<a>{% if m.own_thoughts and documents %}<t>{{ m.own_thoughts }}</t>{% endif %}{{ m.content }}</a>"
+    )
+    assert found.certificate.capabilities["reasoning"] == "cannot say"
+
+
+def test_a_template_that_needs_documents() -> None:
+    source = "{% for d in documents %}{{ d.text }}{% endfor %}{% for m in messages %}<{{ m.role }}>{{ m.content }}<e>"
+    assert analyze_template(ChatTemplate(f"{source}{{% endfor %}}<assistant>")).certificate.certified
+
+
 @pytest.mark.parametrize("name", ["from_json", "fromjson"])
 def test_a_filter_that_reads_json(name: str) -> None:
     call = f"<call>{{{{ c.function.name }}}}:{{{{ (c.function.arguments | {name}) | tojson }}}}</call>"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ._checks import CAPABILITIES, Finding
-from ._probes import CALL_KEYS, CONTENT, IDS, REASONING_KEYS, THOUGHT, VALUES, Prober
+from ._probes import CALL_KEYS, CONTENT, IDS, THOUGHT, VALUES, Prober
 from ._turns import TurnFrame
 
 if TYPE_CHECKING:
@@ -32,18 +32,25 @@ class _Part:
     """And one of these, if there are any."""
 
 
-_THOUGHT: Final = rf"'(?:{'|'.join(sorted(REASONING_KEYS))})': '{THOUGHT}"
 _CALLED: Final = rf"'tool_calls': .*{VALUES[0]}"
-_PARTS: Final = {
-    "reasoning": _Part(re.compile(f"^(?!.*'tool_calls').*{_THOUGHT}"), (THOUGHT,), REASONING_KEYS),
-    "reasoning_with_calls": _Part(re.compile(f"{_THOUGHT}.*{_CALLED}"), (THOUGHT, VALUES[0]), REASONING_KEYS),
-    "calls": _Part(re.compile(_CALLED), (VALUES[0],), CALL_KEYS),
-    "parallel_calls": _Part(re.compile(f"{_CALLED}.*{VALUES[2]}"), (VALUES[0], VALUES[2]), CALL_KEYS),
-    "content_with_calls": _Part(
-        re.compile(f"{CONTENT}.*{_CALLED}"), (CONTENT, VALUES[0]), CALL_KEYS, frozenset(("content",))
-    ),
-    "ids": _Part(re.compile(rf"^(?!.*'role': 'tool').*'id': '{IDS[0]}"), (IDS[0],), CALL_KEYS, frozenset(("id",))),
-}
+
+
+def _parts(reasoning_keys: tuple[str, ...]) -> dict[str, _Part]:
+    """Return the parts by the abilities that write them."""
+    thought = rf"'(?:{'|'.join(reasoning_keys)})': '{THOUGHT}"
+    thoughts = frozenset(reasoning_keys)
+    return {
+        "reasoning": _Part(re.compile(f"^(?!.*'tool_calls').*{thought}"), (THOUGHT,), thoughts),
+        "reasoning_with_calls": _Part(re.compile(f"{thought}.*{_CALLED}"), (THOUGHT, VALUES[0]), thoughts),
+        "calls": _Part(re.compile(_CALLED), (VALUES[0],), CALL_KEYS),
+        "parallel_calls": _Part(re.compile(f"{_CALLED}.*{VALUES[2]}"), (VALUES[0], VALUES[2]), CALL_KEYS),
+        "content_with_calls": _Part(
+            re.compile(f"{CONTENT}.*{_CALLED}"), (CONTENT, VALUES[0]), CALL_KEYS, frozenset(("content",))
+        ),
+        "ids": _Part(re.compile(rf"^(?!.*'role': 'tool').*'id': '{IDS[0]}"), (IDS[0],), CALL_KEYS, frozenset(("id",))),
+    }
+
+
 _PRINTED: Final = re.compile(r"'type': 'thinking'|'blocks': ")
 """Content that is a structure: templates that do not know it print it as it is, or fail."""
 _OF_CALLS: Final = frozenset(CAPABILITIES[CAPABILITIES.index("calls") :]) - {"several_turns"}
@@ -64,7 +71,7 @@ def doubts_of(frame: TurnFrame) -> dict[str, Doubt]:
     prober = frame.prober
     branches = prober.unreached()
     found: dict[str, Doubt] = {}
-    for ability, part in _PARTS.items():
+    for ability, part in _parts(prober.reasoning_keys).items():
         doubt = next(_doubts(part, prober, branches), None)
         if doubt is not None:
             found[ability] = doubt

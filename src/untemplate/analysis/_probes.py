@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -34,8 +35,10 @@ VALUES: Final = ("qzvalua", "qzvalub", "qzvaluc", "qzvalud")
 IDS: Final = ("qzid00001", "qzid00002")
 """Nine alphanumerics: the one shape of id that some templates require."""
 
-REASONING_KEYS: Final = frozenset(("reasoning_content", "reasoning", "thinking", "thought"))
-"""Fields of a message in which templates look for reasoning."""
+REASONING_KEYS: Final = ("reasoning_content", "reasoning", "thinking", "thought")
+"""Fields of a message in which most templates look for reasoning."""
+_REASONING_KEY: Final = re.compile(r"[a-z_]*(?:reason|think|thought)[a-z_]*", re.IGNORECASE)
+"""Other names of such a field."""
 CALL_KEYS: Final = frozenset(("tool_calls",))
 """Fields in which they look for calls."""
 
@@ -67,6 +70,10 @@ BUDGET: Final = 1.5
 """Seconds of processor time for all renderings of one template. The slowest known template needs 0.2."""
 _MOST_WORDS: Final = 4
 """Words that are tried for one variable: levels of effort have at most three."""
+
+
+_MOST_KEYS: Final = 8
+"""Other fields that are tried for reasoning."""
 
 
 class Template(Protocol):
@@ -295,7 +302,9 @@ class Prober:
         Returns ``None`` if nothing helps.
         """
         asked = [{"role": "user", "content": ASKED}]
-        missing = {v: "" for v in sorted(self.template.variables) if v not in _STANDARD}
+        missing: dict[str, Any] = {v: "" for v in sorted(self.template.variables) if v not in _STANDARD}
+        if "documents" in self.template.variables:
+            missing["documents"] = []
         for base, parts, system, tools in product(
             ({}, missing) if missing else ({},), (False, True), (False, True), (None, TOOLS, [])
         ):
@@ -324,6 +333,13 @@ class Prober:
     def branches(self) -> int:
         """Number of branches of the template."""
         return len(getattr(self.template, "branches", ()))
+
+    @property
+    def reasoning_keys(self) -> tuple[str, ...]:
+        """The fields of a message in which this template may look for reasoning."""
+        read = {name for branch in getattr(self.template, "branches", ()) for name in branch.reads}
+        others = {name for name in read if _REASONING_KEY.fullmatch(name)} - {*REASONING_KEYS, *self.template.variables}
+        return (*REASONING_KEYS, *sorted(others)[:_MOST_KEYS])
 
     def settings_for(self, fields: frozenset[str]) -> list[tuple[tuple[str, Any], ...]]:
         """Return settings that may lead to the branches which read these fields and were not reached."""

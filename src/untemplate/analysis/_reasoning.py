@@ -20,11 +20,10 @@ from dataclasses import replace
 from typing import Final
 
 from . import _diff as diff
-from ._probes import ASKED, CONTENT, KEYS, NAMES, REASONING_KEYS, THOUGHT, VALUES, ProbeCall, ProbeMessage, Style
+from ._probes import ASKED, CONTENT, KEYS, NAMES, THOUGHT, VALUES, ProbeCall, ProbeMessage, Style
 from ._result import ReasoningGuess
 from ._turns import LAST, MIDDLE, RenderedTurn, Settings, TurnFrame
 
-_KEYS: Final = ("reasoning_content", "reasoning", "thinking", "thought")
 _CALL: Final = ProbeCall(NAMES[0], {KEYS[0]: VALUES[0]})
 
 
@@ -47,7 +46,7 @@ def find_reasoning(frame: TurnFrame, style: Style) -> ReasoningSamples:
     plain = (ProbeMessage(CONTENT, THOUGHT), False)
     if not _present(frame, style, settings, found, (plain, (ProbeMessage("", THOUGHT, (_CALL,)), True))):
         # A setting may change what is written of earlier turns, and not the prompt.
-        _present(frame, style, frame.prober.settings_for(REASONING_KEYS), found, (plain,))
+        _present(frame, style, frame.prober.settings_for(frozenset(frame.prober.reasoning_keys)), found, (plain,))
     if found.style is None:
         frame.log.append("reasoning present: never")
     return found
@@ -83,12 +82,13 @@ def _present(
 def _keys_read(frame: TurnFrame, style: Style, message: ProbeMessage) -> list[str]:
     """Return the keys of a message that show up in the turn: all are set at once, each with a value of its own."""
     written = style.write(replace(message, reasoning=""))
-    for i, key in enumerate(_KEYS):
+    keys = frame.prober.reasoning_keys
+    for i, key in enumerate(keys):
         written[key] = f"{THOUGHT}{i}"
     tools = frame.prober.call_tools if message.calls else frame.prober.plain_tools
     asked = {"role": "user", "content": ASKED}
     whole = frame.prober.render([asked, written], tools=tools, settings=dict(style.settings))
-    return [key for i, key in enumerate(_KEYS) if whole is None or f"{THOUGHT}{i}" in whole]
+    return [key for i, key in enumerate(keys) if whole is None or f"{THOUGHT}{i}" in whole]
 
 
 def reasoning_guesses(

@@ -271,7 +271,8 @@ _PAIR: Final = re.compile(r"[<\[(]\W{0,3}/")
 def _find_written_header(frame: TurnFrame, seen: _Renderings) -> None:
     """Find a header that no prompt has: all answers and calls have it after the text that prompts end with."""
     shared = diff.common_prefix(seen.fronts)
-    written = shared[len(seen.prompt) :] if seen.always and shared.startswith(seen.prompt) else ""
+    adds_nothing = seen.bare.startswith(seen.prompt)
+    written = shared[len(seen.prompt) :] if adds_nothing and shared.startswith(seen.prompt) else ""
     # A pair of tags is an empty block of reasoning.
     if (
         written.strip()
