@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
+import urllib.error
+import urllib.request
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -12,8 +14,8 @@ from typing import Any, Final
 
 from .model import write_playback
 
-_FIRST: Final = 4096
-"""Most tokens of a prompt: the first output begins here."""
+_FIRST: Final = (4096, 16384)
+"""Where the first output begins, at the least. All outputs are there twice: long prompts get the second one."""
 _AFTER: Final = 64
 """Tokens that may follow an output which the grammar has changed."""
 
@@ -49,15 +51,19 @@ class Playback:
     def __init__(self, template: str, outputs: Sequence[str], settings: Mapping[str, Any] | None = None) -> None:
         import xllamacpp
 
-        self._starts: dict[str, int] = {}
+        self._starts: dict[str, list[int]] = {}
+        """The places of each output, in order."""
         self._lengths: dict[str, int] = {}
         """The tokens of the prompts that were asked so far."""
         spelled: dict[int, bytes] = {}
-        at = _FIRST
-        for output in dict.fromkeys(outputs):
-            data = output.encode("utf-8", "surrogatepass")
-            self._starts[output], spelled[at] = at, data
-            at += len(data) + _AFTER
+        at = 0
+        for first in _FIRST:
+            at = max(at, first)
+            for output in dict.fromkeys(outputs):
+                data = output.encode("utf-8", "surrogatepass")
+                self._starts.setdefault(output, []).append(at)
+                spelled[at] = data
+                at += len(data) + _AFTER
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "playback.gguf"
             write_playback(path, spelled, at + _AFTER)
@@ -90,17 +96,14 @@ class Playback:
             "cache_prompt": True,
             "logprobs": True,
         }
-        key = json.dumps(request, default=str, sort_keys=True)
-        if key not in self._lengths:
-            first = self._asked({**request, "max_tokens": 1})
-            if "choices" not in first:
-                return Answer(None, problem=str(first.get("error", first)))
-            self._lengths[key] = first["usage"]["prompt_tokens"]
-        start = self._starts[output]
-        missing = start - self._lengths[key]
-        if missing < 0:
-            return Answer(None, problem=f"the prompt is too long by {-missing} tokens")
-        _fill(request["messages"], missing)
+        try:
+            length = self._length(request)
+        except urllib.error.HTTPError as error:
+            return Answer(None, problem=json.loads(error.read())["error"]["message"])
+        start = next((place for place in self._starts[output] if place >= length), None)
+        if start is None:
+            return Answer(None, problem=f"the prompt is too long: {length} tokens")
+        _fill(request["messages"], start - length)
         size = len(output.encode("utf-8", "surrogatepass"))
         answer = self._asked({**request, "max_tokens": size + _AFTER // 2})
         if "choices" not in answer:
@@ -112,6 +115,22 @@ class Playback:
         written = "".join(chr(token["id"]) for token in tokens if token["id"] < 128)
         exact = written == "".join(filter(str.isascii, output))
         return Answer(choice["message"], written, exact, choice["finish_reason"])
+
+    def _length(self, request: dict[str, Any]) -> int:
+        """Return the length of the prompt in tokens. Nothing is generated: a token that does not fit the parser makes
+        the whole answer an error."""
+        key = json.dumps(request, default=str, sort_keys=True)
+        if key not in self._lengths:
+            prompt = self._posted("/apply-template", request)["prompt"]
+            self._lengths[key] = len(self._posted("/tokenize", {"content": prompt, "parse_special": True})["tokens"])
+        return self._lengths[key]
+
+    def _posted(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        address = self._server.listening_address + path
+        request = urllib.request.Request(address, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            found: dict[str, Any] = json.load(answer)
+        return found
 
     def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
