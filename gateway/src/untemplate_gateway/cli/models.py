@@ -39,14 +39,32 @@ Lists the models in huggingface_hub's cache, whoever has fetched them: their siz
 format their outputs are in (--fast leaves that out: each template is analysed for it once, and remembered).
 """
 
+_LIST_EPILOG: Final = """\
+examples:
+  untemplate list
+  untemplate list --fast --json
+"""
+
 _SHOW_DESCRIPTION: Final = """\
 Shows a model: what it is, what it can do and how that is known, whether it would load and fit, and how its chat
 template begins. MODEL is a name of `untemplate list`, a GGUF file or a folder.
 """
 
+_SHOW_EPILOG: Final = """\
+examples:
+  untemplate show unsloth/Qwen3-8B-GGUF:Q4_K_M
+  untemplate show ./my-model --template
+"""
+
 _RM_DESCRIPTION: Final = """\
 Deletes models from huggingface_hub's cache, whoever has fetched them. MODEL is a name of `untemplate list`, or org/repo
 for all of a repository.
+"""
+
+_RM_EPILOG: Final = """\
+examples:
+  untemplate rm unsloth/Qwen3-8B-GGUF:Q8_0
+  untemplate rm unsloth/Qwen3-8B-GGUF --yes
 """
 
 _HEAD: Final = 12
@@ -60,18 +78,18 @@ def add_commands(command: Command) -> None:
     pull.add_argument("--revision", metavar="NAME", help="branch, tag or commit (default: main)")
     pull.add_argument("--json", action="store_true", help="print one JSON object and no progress")
 
-    listed = command("list", "the models on disk", _LIST_DESCRIPTION)
+    listed = command("list", "the models on disk", _LIST_DESCRIPTION, _LIST_EPILOG)
     listed.set_defaults(run=_list)
     listed.add_argument("--fast", action="store_true", help="leave out the formats")
     listed.add_argument("--json", action="store_true", help="as a JSON list")
 
-    show = command("show", "show a model: details, abilities, memory", _SHOW_DESCRIPTION)
+    show = command("show", "show a model: details, abilities, memory", _SHOW_DESCRIPTION, _SHOW_EPILOG)
     show.set_defaults(run=_show)
     show.add_argument("model", metavar="MODEL", help="which one")
     show.add_argument("--template", action="store_true", help="print only the chat template")
     show.add_argument("--json", action="store_true", help="one JSON object")
 
-    rm = command("rm", "delete a model from the cache", _RM_DESCRIPTION)
+    rm = command("rm", "delete a model from the cache", _RM_DESCRIPTION, _RM_EPILOG)
     rm.set_defaults(run=_rm)
     rm.add_argument("model", nargs="+", metavar="MODEL", help="which ones")
     rm.add_argument("--yes", action="store_true", help="do not ask")
