@@ -4,6 +4,7 @@
   library.
 * Everything is pinned by a digest, and comes from npm's registry and the Python index. The browser fetches nothing from
   anywhere else, and sends nothing.
+* What the first result needs is compiled at build time (`compile.mjs`): that takes a browser longer than anything else.
 * ``manifest.json`` lists the files with their sizes and digests.
 """
 
@@ -17,6 +18,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +34,10 @@ PYODIDE_DIGEST: Final = "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5u
 """SHA-512 of the package, as the registry gives it."""
 RUNTIME: Final = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 OWN: Final = ("worker.js", "browser.js", "service.js", "start.py")
-LEFT_OUT: Final = {"integrations", "batch", "_internal/cli", "vllm_api", "_internal/conform"}
+LEFT_OUT: Final = {
+    *("integrations", "batch", "vllm_api", "check", "testing"),
+    *("_internal/cli", "_internal/conform"),
+}
 """Rooms of the library that the page does not use."""
 WASM: Final = ("--platform", "pyemscripten_2026_0_wasm32", "--python-version", "3.14", "--abi", "cp314")
 ANY: Final = ("--platform", "manylinux2014_x86_64", "--python-version", "3.11")
@@ -78,6 +83,18 @@ def library(folder: Path) -> bytes:
     return written.getvalue()
 
 
+def compiled(found: dict[str, bytes]) -> dict[str, bytes]:
+    """Return both archives with compiled modules, by their names."""
+    names = ("library.zip", "python_stdlib.zip")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        for name in (*RUNTIME, "library.zip", "start.py"):
+            (folder / name).write_bytes(found[name])
+        command = ["node", HERE / "compile.mjs", folder, *(folder / name for name in ("start.py", *names))]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return {name: (folder / name).read_bytes() for name in names}
+
+
 def _own_files() -> Iterator[tuple[str, bytes]]:
     for path in sorted(LIBRARY.rglob("*")):
         name = path.relative_to(LIBRARY)
@@ -115,6 +132,7 @@ def files(folder: Path) -> dict[str, bytes]:
     found["pyodide-lock.json"] = json.dumps({**lock, "packages": {}}).encode()
     found |= {name: (HERE / name).read_bytes() for name in OWN if name != "service.js"}
     found |= {"library.zip": library(folder), "index.html": page().encode()}
+    found |= compiled(found)
     digest = hashlib.sha256(b"".join(name.encode() + hashlib.sha256(found[name]).digest() for name in sorted(found)))
     names = ["./", *sorted(set(found) - {"index.html"})]
     service = (HERE / "service.js").read_text("utf-8")
