@@ -25,9 +25,6 @@ MANY = 10
 EXCEPTIONS = {
     # It reads each character of JSON that arrives in parts: a call for each would cost more than all that it decides.
     "untemplate._internal.jsontext.scanner.JsonScanner.scan": 40,
-    # The readers of calls take one step for each piece of text, in one function for the same reason.
-    "untemplate._internal.machine.json.call_object.CallObjectReader.step": 40,
-    "untemplate._internal.machine.json.call_object.CallObjectReader._begin_value": 27,
     "untemplate._internal.machine.free_text.FreeText._accepts": 35,
     "untemplate._internal.machine.free_text.FreeText.step": 30,
     # Not split yet.

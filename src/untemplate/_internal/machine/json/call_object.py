@@ -23,7 +23,8 @@ from .program import ObjectSyntax
 from .reader import EncodedJsonReader, JsonReader
 
 _SHORT: Final = 128
-"""Most characters of a string that waits to be read at once."""
+"""Most characters of a string that waits to be read at once: names and keys are shorter. Longer ones are read as they
+come, with the same result."""
 _SIMPLE: Final = re.compile(r'"([^"\\]*)"')
 """A string that has arrived whole and has no escapes."""
 
@@ -35,6 +36,10 @@ _KEY: Final = 1
 _COLON: Final = 2
 _VALUE: Final = 3
 _NEXT: Final = 4
+PHASES: Final = ("opening brace", "key", "colon", "value", "after a member")
+"""What is read in each phase."""
+_SIGNS: Final = ("{", '"', ":", "", ",")
+"""The sign that goes on, by phase."""
 
 _SPACES: Final = r"[ \t\r\n]*+"
 _STRING: Final = r'(?:"[^"\\]*+)?'
@@ -64,6 +69,17 @@ _IS_NAME: Final = 1
 _IS_ARGUMENTS: Final = 2
 _IS_ID: Final = 3
 
+# The arguments.
+_NONE_YET: Final = 0
+_BEGUN: Final = 1
+_ENDED: Final = 2
+
+# The object around the name and the arguments.
+_FLAT: Final = 0
+_INSIDE: Final = 1
+"""In an object inside the call object."""
+_AFTER: Final = 2
+
 
 def begins_call(cur: Cursor) -> bool:
     """True if an object at the cursor is not decided yet: it ends in its first key, or in a short name."""
@@ -77,21 +93,66 @@ def call_goes_on(kept: str, text: str) -> bool:
 
 
 @final
+class OtherMembers:
+    """Members of a call object that are its arguments if it has no key for arguments."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.size: int = 0
+        self.values: list[tuple[int, int]] = []
+        """Where the value of each begins and ends, in characters of the output."""
+        self._start: int = 0
+        """Where the first of them begins."""
+
+    def take(self, key: str, raw: str, cur: Cursor, call: CallHandler) -> None:
+        """Keep a member whose value ends at the cursor."""
+        member = f"{json.dumps(key, ensure_ascii=False)}: {raw}"
+        self.texts.append(member)
+        self.size += len(member)
+        if not self.values:
+            self._start = call.accounted()
+        call.mark(ARGUMENT_TEXT, cur.pos)
+        end = call.accounted()
+        self.values.append((end - len(raw), end))
+
+    def drop(self, call: CallHandler) -> None:
+        """Drop them, because there is a key for arguments: they had been marked as arguments."""
+        if self.texts:
+            call.drop_arguments("unused_member", self._start, self.values)
+            self.texts = []
+            self.values = []
+            self.size = 0
+
+    def put(self, syntax: ObjectSyntax, cur: Cursor, call: CallHandler) -> None:
+        """Put them as the arguments."""
+        if self.texts:
+            if self._is_damaged(syntax):
+                call.report("missing_open", cur.pos, cur.pos)
+            else:
+                call.report_at("variant_spelling", *self.values[0])
+            call.put("{" + ", ".join(self.texts) + "}")
+
+    def _is_damaged(self, syntax: ObjectSyntax) -> bool:
+        """True if the only other member is an object whose key begins as that of the arguments: ``argumentsss``."""
+        begins = tuple(key[:_BEGINS] for key in syntax.arguments_keys if len(key) >= _BEGINS)
+        texts = self.texts
+        return len(texts) == 1 and texts[0].endswith("}") and texts[0][1:].startswith(begins)
+
+
+@final
 class CallObjectReader(ArgumentReader):
     """Reads ``{"name": …, "arguments": …}``. The handler sets ``committed`` when it accepts the name."""
 
     # Each call has a reader of its own, so what begins with the same value for each is set here, once.
     committed: bool = False
-    whole: bool = False
-    """True if the arguments have ended."""
     valid = False
     ready: bool = False
     """True if the name is known and more follows, so that this is a call even if the output ends here."""
     given_name: str = ""
     """The name of the call if the object has none; empty: then it is not a call."""
     _phase: int = _OPEN
-    _nested: bool = False
-    _closed_inner: bool = False
+    _nesting: int = _FLAT
+    _arguments: int = _NONE_YET
     _name: str = ""
     _id: str = ""
     _key: str = ""
@@ -104,20 +165,11 @@ class CallObjectReader(ArgumentReader):
     """Keeps arguments that come before the name."""
     _open_member: re.Pattern[str] = _OPEN_STRING
     """Matches text that is not read before more has come."""
-    _is_word: bool = False
-    """True while a word in the place of the arguments is kept."""
-    _has_arguments: bool = False
-    _others_size: int = 0
-    _others_start: int = 0
-    """Where the first of the other members begins, in characters of the output."""
 
     def __init__(self, syntax: ObjectSyntax, max_held: int) -> None:
         self._syntax: ObjectSyntax = syntax
         self._max_held: int = max_held
-        self._others: list[str] = []
-        """Members that are the arguments if there is no key for arguments."""
-        self._others_values: list[tuple[int, int]] = []
-        """Where the value of each begins and ends."""
+        self._others: OtherMembers | None = None
 
     def begin_named(self, name: str, call_id: str) -> None:
         """Begin after the name and a comma. ``call_id``: the id before it, if there was one."""
@@ -129,10 +181,17 @@ class CallObjectReader(ArgumentReader):
     def begin_arguments(self, call: CallHandler) -> None:
         """Begin at the object of the arguments of a committed call."""
         self._what = _IS_ARGUMENTS
-        self._has_arguments = True
+        self._arguments = _BEGUN
         self._out = call
         self._value = JsonReader(self._syntax.stops)
         self._phase = _VALUE
+
+    @property
+    def whole(self) -> bool:
+        """True if the arguments have ended."""
+        return self._arguments == _ENDED
+
+    # -- signs ----------------------------------------------------------------------------------------------------
 
     def step(self, cur: Cursor, call: CallHandler) -> int:
         """Return DONE after the closing brace, NO_MATCH where the text cannot be a call object. After NO_MATCH what is
@@ -140,77 +199,51 @@ class CallObjectReader(ArgumentReader):
         while True:
             if self._value is not None and self._out is call:
                 answer = self._stream_arguments(self._value, cur, call)
-                if answer != DONE:
-                    return answer
-                continue
-            if self._value is not None or self._text is not None:
+            elif self._value is not None or self._text is not None:
                 answer = self._read_value(cur, call)
-                streams = self._out is call or self._out is self._held
-                if streams and self._what == _IS_ARGUMENTS and self._phase == _VALUE:
-                    call.mark(ARGUMENT_TEXT, cur.pos)
-                if answer != DONE:
-                    return answer
-                if not self._value_done(cur, call):
-                    return NO_MATCH
-                continue
-            found = SPACES.match(cur.text, cur.pos)
-            if found is not None:
-                cur.pos = found.end()
-            if cur.pos >= len(cur.text):
-                return MORE
-            c = cur.text[cur.pos]
-            if self._phase == _OPEN:
-                if c != "{":
-                    return NO_MATCH
-                cur.pos += 1
-                self._phase = _KEY
-            elif self._phase == _KEY:
-                if c == '"':
-                    answer = self._read_key(cur, call)
-                    if answer != AGAIN:
-                        return answer
-                elif c == "}":
-                    cur.pos += 1
-                    if self._end(cur, call):
-                        return DONE
-                    if self._phase != _NEXT:
-                        return NO_MATCH
-                else:
-                    return NO_MATCH
-            elif self._phase == _COLON:
-                if c != ":":
-                    return NO_MATCH
-                cur.pos += 1
-                self._phase = _VALUE
-            elif self._phase == _VALUE:
-                if c == '"' and self._key in self._syntax.name_keys and not self._name and self._may_wait(cur):
-                    return MORE
-                if not self._begin_value(cur, c, call):
-                    return NO_MATCH
-            elif c == ",":
-                cur.pos += 1
-                self._phase = _KEY
-                self.ready = bool(self._name)
-                # The id belongs into the call's first delta, so the call waits for it.
-                begins = self.ready and not self.committed and (self._id != "" or self._syntax.id_key == "")
-                if begins and not call.named(self._name, self._id, False):
-                    return NO_MATCH
-            elif c == "}":
-                cur.pos += 1
-                if self._end(cur, call):
-                    return DONE
-                if self._phase != _NEXT:
-                    return NO_MATCH
             else:
-                return NO_MATCH
+                answer = self._read_sign(cur, call)
+            if answer != AGAIN:
+                return answer
+
+    def _read_sign(self, cur: Cursor, call: CallHandler) -> int:
+        """Read white space and the sign after it, a key, or the beginning of a value."""
+        found = SPACES.match(cur.text, cur.pos)
+        if found is not None:
+            cur.pos = found.end()
+        if cur.pos >= len(cur.text):
+            return MORE
+        c = cur.text[cur.pos]
+        phase = self._phase
+        if phase == _VALUE:
+            if c == '"' and self._key in self._syntax.name_keys and not self._name and self._may_wait(cur):
+                return MORE
+            return AGAIN if self._begin_value(cur, c, call) else NO_MATCH
+        if c == "}" and phase in (_KEY, _NEXT):
+            cur.pos += 1
+            return self._end(cur, call)
+        if c != _SIGNS[phase]:
+            return NO_MATCH
+        if phase == _KEY:
+            return self._read_key(cur, call)
+        cur.pos += 1
+        self._phase = _VALUE if phase == _COLON else _KEY
+        return self._read_comma(call) if phase == _NEXT else AGAIN
+
+    def _read_comma(self, call: CallHandler) -> int:
+        """Begin the call after a comma, if its name is known."""
+        self.ready = bool(self._name)
+        # The id belongs into the call's first delta, so the call waits for it.
+        begins = self.ready and not self.committed and (self._id != "" or self._syntax.id_key == "")
+        return NO_MATCH if begins and not call.named(self._name, self._id, False) else AGAIN
 
     def _read_key(self, cur: Cursor, call: CallHandler) -> int:
         """Read the key at the cursor, or begin to."""
-        start = None if self._has_arguments else self._syntax.arguments_start.match(cur.text, cur.pos)
+        start = None if self._arguments else self._syntax.arguments_start.match(cur.text, cur.pos)
         if start is not None:
             cur.pos = start.end()
             self._key = start.group(1)
-            if self.committed and not self._others:
+            if self.committed and self._others is None:
                 call.mark(MARKUP, cur.pos)
                 self.begin_arguments(call)
                 return AGAIN
@@ -227,6 +260,41 @@ class CallObjectReader(ArgumentReader):
             self._key = found.group(1)
             self._key_done(cur, found.end() - found.start(), call)
         return AGAIN
+
+    def _key_done(self, cur: Cursor, size: int, call: CallHandler) -> None:
+        """Go on after a key of this size, quotes included."""
+        self._phase = _COLON
+        if self._key in self._syntax.variants and not (self._arguments or self._syntax.name_is_key):
+            call.report("variant_spelling", cur.pos - size, cur.pos)
+        if self._syntax.name_is_key and not self._name:
+            call.mark(MARKUP, cur.pos - size + 1)
+            call.mark(NAME_TEXT, cur.pos - 1)
+
+    def _end(self, cur: Cursor, call: CallHandler) -> int:
+        """Use a closing brace. Return DONE, AGAIN after an inner object, or NO_MATCH."""
+        if self._nesting == _INSIDE:
+            self._nesting = _AFTER
+            self._phase = _NEXT
+            return AGAIN
+        self._phase = _OPEN
+        if not self._name and self.given_name:
+            self._name = self.given_name
+            call.report("variant_spelling", cur.pos, cur.pos)
+            call.named_before()
+            if self._arguments and not self._release(call):
+                return NO_MATCH
+        if not self._name:
+            return NO_MATCH
+        if not self.committed and not call.named(self._name, self._id, self._arguments != _NONE_YET):
+            return NO_MATCH
+        if not self.committed:
+            return NO_MATCH
+        if not self._arguments and self._others is not None:
+            self._others.put(self._syntax, cur, call)
+        self._arguments = _ENDED
+        return DONE
+
+    # -- short paths ----------------------------------------------------------------------------------------------
 
     def short_path_in(self, call: CallHandler) -> Callable[[str], str | None] | None:
         """Return the short path for the next text, in arguments that stream."""
@@ -253,6 +321,8 @@ class CallObjectReader(ArgumentReader):
         short = len(cur.text) - cur.pos <= _SHORT
         return short and not cur.final and not cur.ends_prompt and _OPEN_STRING.match(cur.text, cur.pos) is not None
 
+    # -- the end of the output ------------------------------------------------------------------------------------
+
     def finish(self, cur: Cursor, call: CallHandler) -> bool:
         """Take note that the output ends here. True if what there is makes a call."""
         if self.ready and not self.committed:
@@ -270,85 +340,85 @@ class CallObjectReader(ArgumentReader):
         if self._value is not None and isinstance(out, BufferedWriter) and out is not self._held:
             raw = out.take()
         member = self._cut_member(raw)
-        if self._has_arguments:
-            if raw and self._phase == _VALUE and self._what == _IS_ARGUMENTS and not "null".startswith(raw):
-                # a word where the arguments should be
-                call.mark(MARKUP, cur.pos - len(raw))
-                call.put(raw)
+        if not self._arguments:
+            parts = [] if self._others is None else self._others.texts
+            if parts or member:
+                call.put("{" + ", ".join([*parts, member] if member else parts))
+            if member:
                 call.mark(ARGUMENT_TEXT, cur.pos)
-            if member and (self._phase != _VALUE or self._what != _IS_ARGUMENTS):
+            self._others = None
+            self._arguments = _BEGUN
+            return
+        if self._phase != _VALUE or self._what != _IS_ARGUMENTS:
+            if member:
                 call.report("unused_member", cur.pos - len(raw), cur.pos)
                 call.mark(DROPPED, cur.pos)
-            return
-        parts = [*self._others, member] if member else self._others
-        if parts:
-            call.put("{" + ", ".join(parts))
-        if member:
+        elif raw and not "null".startswith(raw):
+            # a word where the arguments should be
+            call.mark(MARKUP, cur.pos - len(raw))
+            call.put(raw)
             call.mark(ARGUMENT_TEXT, cur.pos)
-        self._others = []
-        self._has_arguments = True
 
     def _cut_member(self, raw: str) -> str:
         """Return the member in which the object ends, with ``raw`` as its cut key or value; empty without one."""
         key = json.dumps(self._key, ensure_ascii=False)
         if self._phase == _VALUE and raw:
             return f"{key}: {raw}"
-        if self._phase == _KEY and raw and not self._is_known(raw[1:], True):
+        if self._phase == _KEY and raw and not self._syntax.begins_own(raw[1:]):
             return raw
-        return key if self._phase in (_COLON, _VALUE) and not self._is_known(self._key, False) else ""
+        return key if self._phase in (_COLON, _VALUE) and self._key not in self._syntax.own_keys else ""
 
-    def _is_known(self, key: str, begun: bool) -> bool:
-        """True if ``key`` is one of the call object's own keys; with ``begun``, if one begins with it."""
-        syntax = self._syntax
-        known = syntax.name_keys | syntax.arguments_keys | syntax.constant_keys
-        own = (*known, syntax.id_key, syntax.nested_key, "type")
-        return any(word.startswith(key) if begun else word == key for word in own)
+    # -- values ---------------------------------------------------------------------------------------------------
 
     def _capture(self) -> None:
         self._value = JsonReader(self._syntax.stops)
         self._out = BufferedWriter(self._max_held)
 
     def _begin_value(self, cur: Cursor, c: str, call: CallHandler) -> bool:
+        """Begin the value of a key. False if this is not a call."""
         syntax = self._syntax
         key = self._key
         if syntax.name_is_key and not self._name:
-            if c != "{" or not key:
+            if c != "{":
                 return False
             self._name = key
-            self._what = _IS_ARGUMENTS
-        elif syntax.nested_key and key == syntax.nested_key and c == "{" and not self._nested:
+            return key != "" and self._begin_written_arguments(cur, c, call)
+        if syntax.nested_key and key == syntax.nested_key and c == "{" and self._nesting == _FLAT:
             cur.pos += 1
-            self._nested = True
+            self._nesting = _INSIDE
             self._phase = _KEY
             return True
-        elif key in syntax.name_keys and not self._name:
-            if c != '"':
-                return False
-            found = _SIMPLE.match(cur.text, cur.pos)
-            if found is not None and not self._has_arguments:
-                self._name = found.group(1)
-                call.mark(MARKUP, found.start() + 1)
-                call.mark(NAME_TEXT, found.end() - 1)
-                cur.pos = found.end()
-                self._phase = _NEXT
-                return bool(self._name)
+        if key in syntax.name_keys and not self._name:
+            return self._begin_name(cur, c, call)
+        if key in syntax.arguments_keys and not self._arguments:
+            return self._begin_written_arguments(cur, c, call)
+        self._what = _IS_ID if syntax.id_key and key == syntax.id_key else _SKIP
+        self._capture()
+        return True
+
+    def _begin_name(self, cur: Cursor, c: str, call: CallHandler) -> bool:
+        """Begin the name, or read it if it is whole. False if this is not a call."""
+        if c != '"':
+            return False
+        found = _SIMPLE.match(cur.text, cur.pos)
+        if found is None or self._arguments:
             self._what = _IS_NAME
-        elif key in syntax.arguments_keys and not self._has_arguments:
-            self._what = _IS_ARGUMENTS
-        elif syntax.id_key and key == syntax.id_key:
-            self._what = _IS_ID
-        else:
-            self._what = _SKIP
-        if self._what != _IS_ARGUMENTS:
             self._capture()
             return True
-        self._has_arguments = True
-        if self._others:
-            # They had been marked as arguments while there was no key for arguments.
-            call.drop_arguments("unused_member", self._others_start, self._others_values)
-            self._others = []
-            self._others_values = []
-            self._others_size = 0
+        self._name = found.group(1)
+        call.mark(MARKUP, found.start() + 1)
+        call.mark(NAME_TEXT, found.end() - 1)
+        cur.pos = found.end()
+        self._phase = _NEXT
+        return bool(self._name)
+
+    def _begin_written_arguments(self, cur: Cursor, c: str, call: CallHandler) -> bool:
+        """Begin the value of the arguments' key. False if this is not a call."""
+        self._what = _IS_ARGUMENTS
+        self._arguments = _BEGUN
+        if self._others is not None:
+            self._others.drop(call)
+            self._others = None
         call.mark(MARKUP, cur.pos)
         if self._name and not self.committed and not call.named(self._name, self._id, True):
             return False
@@ -359,38 +429,42 @@ class CallObjectReader(ArgumentReader):
         if c == '"':
             call.report("variant_spelling", cur.pos, cur.pos + 1)
             self._text = EncodedJsonReader()
-        elif c == "{" or c == "[":
-            self._value = JsonReader(self._syntax.stops)
-        else:
+            return True
+        self._value = JsonReader(self._syntax.stops)
+        if c not in "{[":
             # null means no arguments; any other word is passed on as written, so it is not lost if it is long.
-            self._value = JsonReader(self._syntax.stops)
             self._out = BufferedWriter(sys.maxsize)
-            self._is_word = True
         return True
 
     def _stream_arguments(self, value: JsonReader, cur: Cursor, call: CallHandler) -> int:
         """Read the arguments of a call that has committed."""
         answer = value.step(cur, call)
         call.mark(ARGUMENT_TEXT, cur.pos)
-        if answer == DONE:
-            self._value = None
-            self._phase = _NEXT
-            self._is_word = False
-            self.whole = True
-            self.valid = value.valid
-        return answer
+        if answer != DONE:
+            return answer
+        self._value = None
+        self._phase = _NEXT
+        self._arguments = _ENDED
+        self.valid = value.valid
+        return AGAIN
 
     def _read_value(self, cur: Cursor, call: CallHandler) -> int:
+        """Read a key or a value that is not simple. Return AGAIN after it."""
         out = self._out
         assert out is not None
+        is_arguments = self._phase == _VALUE and self._what == _IS_ARGUMENTS
         if self._text is not None:
-            return self._text.step(cur, out)
-        value = self._value
-        assert value is not None
-        answer = value.step(cur, out)
-        if self._is_word and self.committed:
-            self._stream_word(call)
-        return answer
+            answer = self._text.step(cur, out)
+        else:
+            assert self._value is not None
+            answer = self._value.step(cur, out)
+            if is_arguments and self.committed and out is not self._held:
+                self._stream_word(call)
+        if is_arguments and (self._out is call or out is self._held):
+            call.mark(ARGUMENT_TEXT, cur.pos)
+        if answer != DONE:
+            return answer
+        return AGAIN if self._value_done(cur, call) else NO_MATCH
 
     def _stream_word(self, call: CallHandler) -> None:
         """Pass on a word in the place of the arguments as soon as it is not null."""
@@ -400,7 +474,6 @@ class CallObjectReader(ArgumentReader):
         if len(word) <= len("null"):
             out.put(word)
             return
-        self._is_word = False
         self._out = call
         call.put(word)
 
@@ -409,70 +482,67 @@ class CallObjectReader(ArgumentReader):
         value = self._value
         self._value = None
         self._text = None
+        if self._phase == _VALUE and self._what == _IS_ARGUMENTS:
+            self._arguments_done(value, cur, call)
+            return True
         out = self._out
+        assert isinstance(out, BufferedWriter)
+        size = out.size
+        raw = out.take()
         if self._phase == _KEY:
-            assert isinstance(out, BufferedWriter)
-            raw = out.take()
             self._key = _string(raw)
             self._key_done(cur, len(raw), call)
             return True
         self._phase = _NEXT
-        self._is_word = False
-        if self._what == _IS_ARGUMENTS:
-            self.whole = True
-            if isinstance(out, BufferedWriter) and out is not self._held:
-                word = out.take()
-                if word != "null":
-                    (call if self.committed or self._held is None else self._held).put(word)
-                call.mark(MARKUP if word == "null" else ARGUMENT_TEXT, cur.pos)
-            elif value is not None:
-                self.valid = value.valid
-            return True
-        assert isinstance(out, BufferedWriter)
-        size = out.size
-        raw = out.take()
         if self._what == _IS_NAME:
             call.mark(MARKUP, cur.pos - len(raw) + 1)
             call.mark(NAME_TEXT, cur.pos - 1)
             self._name = _string(raw)
-            if not self._name:
-                return False
-            if self._has_arguments:
-                return self._release(call)
-        elif self._what == _IS_ID:
-            call_id = _string(raw) if raw.startswith('"') else raw
-            call.mark(MARKUP, cur.pos - len(raw))
-            call.mark(ID_TEXT, cur.pos)
-            if self.committed:
-                call.late_id(call_id)
-            else:
-                self._id = call_id
-        elif self._key in self._syntax.constant_keys or (self._key == "type" and raw == '"function"'):
+            return self._name != "" and (not self._arguments or self._release(call))
+        if self._what == _IS_ID:
+            self._id_done(raw, cur, call)
+        else:
+            self._member_done(raw, size, cur, call)
+        return True
+
+    def _arguments_done(self, value: JsonReader | None, cur: Cursor, call: CallHandler) -> None:
+        """Use the arguments that have ended."""
+        self._phase = _NEXT
+        self._arguments = _ENDED
+        out = self._out
+        if isinstance(out, BufferedWriter) and out is not self._held:
+            word = out.take()
+            if word != "null":
+                (call if self.committed or self._held is None else self._held).put(word)
+            call.mark(MARKUP if word == "null" else ARGUMENT_TEXT, cur.pos)
+        elif value is not None:
+            self.valid = value.valid
+
+    def _id_done(self, raw: str, cur: Cursor, call: CallHandler) -> None:
+        """Use an id."""
+        call_id = _string(raw) if raw.startswith('"') else raw
+        call.mark(MARKUP, cur.pos - len(raw))
+        call.mark(ID_TEXT, cur.pos)
+        if self.committed:
+            call.late_id(call_id)
+        else:
+            self._id = call_id
+
+    def _member_done(self, raw: str, size: int, cur: Cursor, call: CallHandler) -> None:
+        """Use the value of another key. ``raw`` is empty if its ``size`` was too much."""
+        if self._key in self._syntax.constant_keys or (self._key == "type" and raw == '"function"'):
             # OpenAI's functions have the key "type", so it may occur in any format.
             call.mark(MARKUP, cur.pos)
-        elif self._has_arguments or self._others_size + size > self._max_held:
+            return
+        others = self._others
+        if self._arguments or (0 if others is None else others.size) + size > self._max_held:
             # Not part of the arguments, or too long to be buffered until it is known whether arguments follow.
             call.report("unused_member", cur.pos - size, cur.pos)
             call.mark(DROPPED, cur.pos)
-        else:
-            member = f"{json.dumps(self._key, ensure_ascii=False)}: {raw}"
-            self._others.append(member)
-            self._others_size += len(member)
-            if not self._others_values:
-                self._others_start = call.accounted()
-            call.mark(ARGUMENT_TEXT, cur.pos)
-            end = call.accounted()
-            self._others_values.append((end - size, end))
-        return True
-
-    def _key_done(self, cur: Cursor, size: int, call: CallHandler) -> None:
-        """Go on after a key of this size, quotes included."""
-        self._phase = _COLON
-        if self._key in self._syntax.variants and not (self._has_arguments or self._syntax.name_is_key):
-            call.report("variant_spelling", cur.pos - size, cur.pos)
-        if self._syntax.name_is_key and not self._name:
-            call.mark(MARKUP, cur.pos - size + 1)
-            call.mark(NAME_TEXT, cur.pos - 1)
+            return
+        if others is None:
+            others = self._others = OtherMembers()
+        others.take(self._key, raw, cur, call)
 
     def _release(self, call: CallHandler) -> bool:
         """Emit the name and the arguments that came before it."""
@@ -481,41 +551,6 @@ class CallObjectReader(ArgumentReader):
         held = "" if self._held is None else self._held.take()
         if held:
             call.put(held)
-        return True
-
-    def _is_damaged(self) -> bool:
-        """True if the only other member is an object whose key begins as that of the arguments: ``argumentsss``."""
-        begins = [key[:_BEGINS] for key in self._syntax.arguments_keys if len(key) >= _BEGINS]
-        return (
-            len(self._others) == 1 and self._others[0].endswith("}") and self._others[0][1:].startswith(tuple(begins))
-        )
-
-    def _end(self, cur: Cursor, call: CallHandler) -> bool:
-        """Use a closing brace. False if only the nested object has ended, or this is not a call."""
-        if self._nested and not self._closed_inner:
-            self._closed_inner = True
-            self._phase = _NEXT
-            return False
-        self._phase = _OPEN
-        if not self._name and self.given_name:
-            self._name = self.given_name
-            call.report("variant_spelling", cur.pos, cur.pos)
-            call.named_before()
-            if self._has_arguments and not self._release(call):
-                return False
-        if not self._name:
-            return False
-        if not self.committed and not call.named(self._name, self._id, self._has_arguments):
-            return False
-        if not self.committed:
-            return False
-        if not self._has_arguments and self._others:
-            if self._is_damaged():
-                call.report("missing_open", cur.pos, cur.pos)
-            else:
-                call.report_at("variant_spelling", *self._others_values[0])
-            call.put("{" + ", ".join(self._others) + "}")
-        self.whole = True
         return True
 
 

@@ -29,6 +29,8 @@ def compile_object(syntax: CallSyntax, body: JsonObject) -> ObjectBody:
     program.nested_key = body.nested_key or ""
     program.name_is_key = body.name_is_key
     program.constant_keys = frozenset(key for key, _ in body.constants)
+    own = (program.id_key, program.nested_key, "type")
+    program.own_keys = program.name_keys | program.arguments_keys | program.constant_keys | frozenset(own)
     program.variants = syntax.variants
     program.stops = syntax.stops
     if not body.name_is_key and body.arguments_key != body.nested_key:
