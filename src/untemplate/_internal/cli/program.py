@@ -80,7 +80,7 @@ def shown(program: Program) -> Iterator[Row]:
     yield "", _name(program, program.start_without_prompt) + " without a prompt"
     if program.after_turn_start != program.content:
         yield "", _name(program, program.after_turn_start) + ", right after the start of the turn"
-    if program.header_first:
+    if program.header is not None:
         yield "", "a message header, unless the prompt has begun one"
     for label, texts in (
         ("turn starts", program.turn_starts),
@@ -120,11 +120,11 @@ def _effects(program: Program, rule: MarkerRule) -> Iterator[str]:
     if rule.kind == p.ENTER_STATE:
         yield f"-> {_name(program, rule.target)}"
     elif rule.kind in (p.OPEN_CALLS, p.OPEN_BARE_CALLS):
-        only = " (only in an open section)" if rule.in_section_only else ""
+        only = " (only in an open section)" if rule.where == p.IN_SECTION else ""
         for syntax, entry in rule.entries:
             yield f"opens {_ENTRIES[entry]} -> {syntax.path}{only}"
     elif rule.kind == p.OPEN_WRAP:
-        yield _RULES[rule.kind] + (" anywhere" if rule.anywhere else " at the start")
+        yield _RULES[rule.kind] + (" anywhere" if rule.where == p.ANYWHERE else " at the start")
     else:
         yield _RULES[rule.kind]
 

@@ -42,7 +42,7 @@ class ArgumentsReader(CallBeginning):
         super().__init__(context.tools, context.max_held)
         self.context: ReaderContext = context
         self._emitter: CallEmitter = emitter
-        self.records: bool = False
+        self.records = False
         self._syntax: CallSyntax = _NO_SYNTAX
         self._ambiguous: bool = False
         self._phase: int = _BEFORE

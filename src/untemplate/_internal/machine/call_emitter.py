@@ -17,6 +17,7 @@ from .free_text import FreeText
 from .ids import IdFactory
 from .ledger import DROPPED
 from .program import IN_REASONING
+from .tentative_calls import IN_REASONING_TEXT
 
 
 @final
@@ -46,7 +47,7 @@ class CallEmitter:
             program = context.program
             if context.state is not program.states[program.content]:
                 self._leave_reasoning()
-        elif context.tentative.quoted:
+        elif context.tentative.kind != IN_REASONING_TEXT:
             context.spaces = []
         context.receiver.call_start(index, call_id, name)
 

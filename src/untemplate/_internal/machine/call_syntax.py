@@ -145,10 +145,6 @@ class CallSyntax:
         """True if calls outside a list or section may follow one another after a separator."""
         self.between: Literals = NO_LITERALS
         """Before, between and after calls of a section or list."""
-        self.section_closes: bool = False
-        """True if calls are in a section that has a close."""
-        self.name_opens: bool = False
-        """True if the name has an opener."""
         self.section_end: Literals = NO_LITERALS
         """The closes of a section."""
         self.after: Literals = NO_LITERALS
@@ -176,3 +172,13 @@ class CallSyntax:
         """Literals at which reading resumes after text that breaks the call."""
         self.variants: frozenset[str] = frozenset()
         """Markers and keys that are accepted, but that the renderer does not write."""
+
+    @property
+    def section_closes(self) -> bool:
+        """True if calls are in a section that has a close."""
+        return not self.section_end.empty
+
+    @property
+    def name_opens(self) -> bool:
+        """True if the name has an opener."""
+        return not self.before_body.empty

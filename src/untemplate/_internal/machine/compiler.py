@@ -42,6 +42,8 @@ from .lexer import WS, Literals
 from .marker_tags import spellings as _spellings
 from .marker_tags import tagged as _tags
 from .program import (
+    ANYWHERE,
+    AT_START,
     CALL_TEXT,
     CLOSE_CALL,
     CLOSE_MESSAGE,
@@ -52,7 +54,11 @@ from .program import (
     END_TURN,
     IN_ARGUMENTS,
     IN_CONTENT,
+    IN_HEADER,
     IN_REASONING,
+    IN_SECTION,
+    ON_ANY_LINE,
+    ON_ITS_LINE,
     OPEN_BARE_CALLS,
     OPEN_CALLS,
     OPEN_HEADER,
@@ -100,15 +106,16 @@ def compile_format(fmt: Format, *, tools: bool = True, special: frozenset[str] =
             thinking[text] = _rule(OPEN_REASONING, reasoning.open)
         for text in reasoning.close.spellings:
             content[text] = _rule(CLOSE_REASONING, reasoning.close)
-            content[text].at_start_only = _SENTENCE.fullmatch(text) is not None
+            content[text].where = ANYWHERE if _SENTENCE.fullmatch(text) is None else AT_START
             thinking[text] = _rule(CLOSE_REASONING, reasoning.close)
         program.repeats = reasoning.repeats
     if fmt.content is not None:
         for text in fmt.content.open.spellings:
             content[text] = _rule(OPEN_WRAP, fmt.content.open)
-            content[text].anywhere = text in fmt.special_tokens
+            content[text].where = ANYWHERE if text in fmt.special_tokens else AT_START
             # An answer without thoughts, where the prompt has opened reasoning.
             thinking[text] = _rule(OPEN_WRAP, fmt.content.open)
+            thinking[text].where = AT_START
         for text in fmt.content.close.spellings:
             content[text] = _rule(CLOSE_WRAP, fmt.content.close)
     for syntax, way in zip(program.call_syntaxes, fmt.tools, strict=False):
@@ -133,8 +140,7 @@ def compile_format(fmt: Format, *, tools: bool = True, special: frozenset[str] =
     lone = [i for i, way in enumerate(fmt.tools if tools else ()) if way.alone]
     if lone:
         rule = program.states[0].lone_calls = MarkerRule(OPEN_BARE_CALLS)
-        rule.alone = True
-        rule.follows = any(fmt.tools[i].one_a_line for i in lone)
+        rule.where = ON_ANY_LINE if any(fmt.tools[i].one_a_line for i in lone) else ON_ITS_LINE
         rule.entries = [(program.call_syntaxes[i], AT_BARE) for i in lone]
     if reasoning is not None:
         program.states.append(TextState("reasoning", IN_REASONING, thinking, True))
@@ -151,7 +157,7 @@ def _add_turn_starts(content: dict[str, MarkerRule], fmt: Format) -> None:
     """Add the starts of the turn with which an output may begin."""
     for text in _spellings(fmt.turn.start) if fmt.turn.in_output else ():
         rule = content.setdefault(text.strip(WS), _rule(OPEN_TURN, fmt.turn.start))
-        rule.at_start_only = True
+        rule.where = AT_START
 
 
 def _add_end_tokens(program: Program, ends: list[str], *states: dict[str, MarkerRule]) -> None:
@@ -242,10 +248,11 @@ def _add_call_openers(
         rule = rules.get(text)
         if rule is None:
             rule = rules[text] = _rule(kind, marker, lead)
-            rule.in_section_only = needs_section
+            rule.where = IN_SECTION if needs_section else ANYWHERE
         elif rule.kind not in (OPEN_CALLS, OPEN_BARE_CALLS):
             raise FormatError(syntax.path, f"{text!r} already has another meaning where calls begin")
-        rule.in_section_only = rule.in_section_only and needs_section
+        if not needs_section:
+            rule.where = ANYWHERE
         rule.ambiguous = rule.ambiguous or (
             kind == OPEN_CALLS and text in _accepted(tools) and not _MARKED.search(text)
         )
@@ -296,7 +303,6 @@ def _compile_frame(syntax: CallSyntax, tools: Tools, turn_end: Marker | None) ->
     syntax.bare = tools.bare
     syntax.lists = NEVER if tools.list_open is None else MAYBE if tools.list_optional else ALWAYS
     syntax.section_end = Literals(_tags((tools.section_close, tags.SECTION_CLOSE)))
-    syntax.section_closes = not syntax.section_end.empty
     syntax.opens = NEVER if tools.call_open is None else MAYBE if "call" in tools.optional else ALWAYS
     syntax.closes = tools.call_close is not None
     separators = [s for s in _spellings(tools.separator) if s.strip()]
@@ -320,7 +326,6 @@ def _compile_frame(syntax: CallSyntax, tools: Tools, turn_end: Marker | None) ->
     )
     syntax.after = Literals(_tags((arguments_close, tags.ARGUMENTS_CLOSE), (tools.call_close, tags.CALL_CLOSE)))
     syntax.before_body = Literals(_tags((name_open, tags.NAME_OPEN)))
-    syntax.name_opens = name_open is not None
     syntax.starts = Literals(
         _tags((tools.section_open, tags.SECTION_OPEN), (tools.call_open, tags.CALL_OPEN), (name_open, tags.NAME_OPEN))
     )
@@ -509,13 +514,11 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     header.constraint = _spellings(channels.constraint)
     header.opens = channels.open.spellings
     header.role = channels.role
-    header.bare = bare
     header.marks = re.compile("|".join(["<", *(re.escape(t) for t in header.literals.tags if t.strip() == t)]))
     header.namespace = channels.namespace
     header.join = channels.join
     header.closes = Literals({text: tags.HEADER_CLOSE for text in closes if text not in program.turn_end.tags})
     header.only_text = frozenset((*channels.reasoning, *channels.content[:1]))
-    header.names_tools = channels.call_body is None
     header.reasoning = frozenset(channels.reasoning)
     header.content = frozenset(channels.content)
     if bare:
@@ -525,17 +528,16 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
         header.illegal = re.compile(f"{stops}|{_end_of_header([*header.body.tags, *(_texts(parts))])}")
     header.decides = re.compile(f"{header.illegal.pattern}|{header.body.pattern.pattern}")
     program.header = header
-    program.header_first = True
     content: dict[str, MarkerRule] = {}
     for text in channels.open.spellings:
         content[text] = MarkerRule(OPEN_HEADER)
     for text in header.channel:
         if text not in content:
             content[text] = MarkerRule(OPEN_HEADER)
-            content[text].in_header = True
+            content[text].where = IN_HEADER
     for text in (text for body in (*kinds, *(bodies[:1] if kinds else ())) for text in body.spellings):
         content[text] = MarkerRule(OPEN_HEADER)
-        content[text].in_header = True
+        content[text].where = IN_HEADER
     for text in (*_spellings(channels.close), *_spellings(channels.call_close)):
         content.setdefault(text, MarkerRule(CLOSE_MESSAGE))
     for text in _spellings(fmt.turn.end):

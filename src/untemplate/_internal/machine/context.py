@@ -20,7 +20,7 @@ from .mypyc_compat import mypyc_attr
 from .program import IN_REASONING, MarkerRule, Program, TextState
 from .scanner import TokenScanner
 from .speculation import Speculation
-from .tentative_calls import TentativeCalls
+from .tentative_calls import IN_REASONING_TEXT, TentativeCalls
 
 
 @final
@@ -161,15 +161,15 @@ class ReaderContext:
             self.speculation.begin(self.cur.pos, opener, self.state, self.in_section, len(self.calls), self.spaces)
             self.ledger.save()
 
-    def begin_tentative_calls(self, quoted: bool, alone: bool = False) -> None:
+    def begin_tentative_calls(self, kind: int) -> None:
         """Record the calls that begin here, until it is decided if they are calls."""
-        self.tentative = TentativeCalls(self.receiver, len(self.calls), quoted, alone)
+        self.tentative = TentativeCalls(self.receiver, len(self.calls), kind)
         self.receiver = self.tentative.recorder
 
     @property
     def text_makes_text(self) -> bool:
         """True if calls that have been read become text again before text that follows them."""
-        return self.speculation.active and (self.tentative is None or not self.tentative.quoted)
+        return self.speculation.active and (self.tentative is None or self.tentative.kind == IN_REASONING_TEXT)
 
     @property
     def holds_space(self) -> bool:

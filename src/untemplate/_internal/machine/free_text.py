@@ -21,6 +21,8 @@ from .lexer import WS, shared_start
 from .markdown import IN_FENCE, IN_STRING, NO_EVIDENCE
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END
 from .program import (
+    ANYWHERE,
+    AT_START,
     CALL_TEXT,
     CLOSE_CALL,
     CLOSE_MESSAGE,
@@ -31,7 +33,10 @@ from .program import (
     END_TURN,
     ENTER_STATE,
     IN_CONTENT,
+    IN_HEADER,
     IN_REASONING,
+    IN_SECTION,
+    ON_ANY_LINE,
     OPEN_BARE_CALLS,
     OPEN_CALLS,
     OPEN_HEADER,
@@ -285,7 +290,7 @@ class FreeText:
         if not self.at_start:
             lone = self.context.state.lone_calls
             assert lone is not None
-            if not (lone.follows and "\n" in "".join(self.context.spaces) + text[pos : found.start(1)]):
+            if not (lone.where == ON_ANY_LINE and "\n" in "".join(self.context.spaces) + text[pos : found.start(1)]):
                 return NO_MATCH
         if found.end() < len(text):
             return found.start(1) if text[found.end()] == "(" and found.group(1) in names else NO_MATCH
@@ -393,10 +398,10 @@ class FreeText:
             self._open_quotes -= 1
             return False
         if action == OPEN_WRAP:
-            return not self._wrapped and (rule.anywhere or self._nothing_before(start))
+            return not self._wrapped and (rule.where == ANYWHERE or self._nothing_before(start))
         if action == CLOSE_WRAP:
             return False
-        if rule.at_start_only and not self._may_begin(rule, start):
+        if rule.where == AT_START and not self._may_begin(rule, start):
             return False
         if action in (CLOSE_SECTION, CLOSE_CALL) and self._quotes_calls and not self._right_after_call(start):
             # Another call of the quotation may follow.
@@ -438,7 +443,7 @@ class FreeText:
     def _accepts_calls(self, rule: MarkerRule, start: int, end: int) -> bool:
         context = self.context
         self.in_fence = False
-        if rule.in_section_only and not context.in_section:
+        if rule.where == IN_SECTION and not context.in_section:
             return False
         if rule.ambiguous and not self._begins_sentence(start):
             return False
@@ -466,7 +471,7 @@ class FreeText:
         if self._is_quoted_call(start, end):
             self.header_doubt = IS_TEXT
         elif self._ends_message and not self._begins_line_or_sentence():
-            self.header_doubt = IS_TEXT if rule.in_header else NEEDS_TWO_PARTS
+            self.header_doubt = IS_TEXT if rule.where == IN_HEADER else NEEDS_TWO_PARTS
 
     def _begins_line_or_sentence(self) -> bool:
         """True if a line begins at the cursor, or the end of a sentence is before it."""
@@ -593,7 +598,7 @@ class FreeText:
                 context.report("unclosed_message", cur.pos, end)
             if self.in_fence:
                 context.report("fenced_call", cur.pos, end)
-            if not rule.in_header:
+            if rule.where != IN_HEADER:
                 cur.pos = end
             return READ_HEADER
         return READ_TEXT
@@ -607,7 +612,7 @@ class FreeText:
         self._report_unclosed()
         self._drop(end)
         self.begin_message(context.program.content)
-        return READ_HEADER_START if context.program.header_first else READ_TEXT
+        return READ_HEADER_START if context.program.header is not None else READ_TEXT
 
     def _may_end(self, literal: str, start: int) -> bool:
         """True if a special token that has no meaning here may be the end of the output; without token ids."""

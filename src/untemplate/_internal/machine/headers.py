@@ -17,6 +17,7 @@ from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT
 from .names import MAX_NAME, WORD
 from .program import IN_ARGUMENTS, IN_CONTENT, IN_REASONING, OPEN_BARE_CALLS, HeaderSyntax
 from .signals import MORE, NO_MATCH
+from .tentative_calls import QUOTED
 
 
 @final
@@ -168,7 +169,7 @@ class HeaderReader:
     def _begin_quotation(self) -> None:
         """Read the calls that follow as tentative ones if their header comes directly after a backtick."""
         if self._text.quotes:
-            self.context.begin_tentative_calls(True)
+            self.context.begin_tentative_calls(QUOTED)
 
     def _begin_message(self, is_reasoning: bool, end: int) -> None:
         """Begin a message of reasoning or content at ``end``."""

@@ -78,6 +78,8 @@ from .program import (
     END_TURN,
     IN_CONTENT,
     IN_REASONING,
+    ON_ANY_LINE,
+    ON_ITS_LINE,
     OPEN_BARE_CALLS,
     OPEN_CALLS,
     MarkerRule,
@@ -86,7 +88,7 @@ from .program import (
 from .scanner import TokenScanner, check_ids
 from .short_path import MOST_UNCOUNTED, ShortPath
 from .signals import AGAIN, DONE, MORE, NO_MATCH
-from .tentative_calls import RECOVER, TentativeCalls
+from .tentative_calls import ALONE, IN_REASONING_TEXT, QUOTED, RECOVER, TentativeCalls
 
 _MOST_KEPT: Final = 256
 """Most characters that are kept without being read."""
@@ -116,12 +118,12 @@ class Machine(ReaderContext):
     ) -> None:
         ReaderContext.__init__(self, program, tools, receiver, max_held, reasoning_calls)
         self.finished: bool = False
-        self._mode: int = READ_HEADER_START if program.header_first else READ_TEXT
+        self._mode: int = READ_TEXT if program.header is None else READ_HEADER_START
         self._text: FreeText = FreeText(self)
         self.shows_cut_calls: bool = False
         """True if an opener or header that the output ends after becomes text; else it is dropped."""
         self.path: ShortPath = ShortPath(max_held)
-        if not program.header_first:
+        if program.header is None:
             self.path.open_text(self._text.passing_kind(), self.state, [], "")
         self._emitter: CallEmitter = CallEmitter(self, self._text, make_id, first_index)
         # Most outputs have neither calls nor headers, so their readers are made when they are needed.
@@ -388,7 +390,7 @@ class Machine(ReaderContext):
         self._enter_text(self.program.after_turn_start)
         self._text.fresh = True
         self._read_next()
-        if self.program.header_first:
+        if self.program.header is not None:
             self._mode = READ_HEADER_START
 
     def start_output(self) -> None:
@@ -406,7 +408,7 @@ class Machine(ReaderContext):
         self.calls = []
         self.ledger.clear()
         in_call = self._mode == READ_CALL and self._call_reader().has_committed
-        if self.tentative is not None and not self.tentative.quoted:
+        if self.tentative is not None and self.tentative.kind == IN_REASONING_TEXT:
             # What began as a call in the prompt's reasoning stays reasoning.
             self.speculation.active = False
             self.tentative = None
@@ -552,7 +554,7 @@ class Machine(ReaderContext):
         if self.shows_cut_calls:
             self._text.has_policy_text = True
             return False
-        if self.tentative is not None and self.tentative.quoted:
+        if self.tentative is not None and self.tentative.kind != IN_REASONING_TEXT:
             return False
         header = self.program.header
         if header is not None and self._mode == READ_HEADER:
@@ -628,7 +630,7 @@ class Machine(ReaderContext):
             self.base = start + size
         else:
             cur.pos -= len(raw) - size
-        if had_calls and tentative is not None and tentative.quoted and not tentative.alone:
+        if had_calls and tentative is not None and tentative.kind == QUOTED:
             self._text.emit_quotation(raw, start + size)
         elif is_opener:
             self._text.emit_opener(raw[:size], start + size, min(speculation.opener, size))
@@ -659,9 +661,11 @@ class Machine(ReaderContext):
             self.report("fenced_call", cur.pos, end)
         if self.tentative is None:
             if self.state.region == IN_REASONING and self.reasoning_calls == RECOVER:
-                self.begin_tentative_calls(False)
-            elif rule.alone or self._text.quotes:
-                self.begin_tentative_calls(True, rule.alone)
+                self.begin_tentative_calls(IN_REASONING_TEXT)
+            elif rule.where in (ON_ITS_LINE, ON_ANY_LINE):
+                self.begin_tentative_calls(ALONE)
+            elif self._text.quotes:
+                self.begin_tentative_calls(QUOTED)
             elif not self.has_id(cur.pos, end):
                 self._begin_quotation(self._text.closing_sign)
         self._text.unproven = self.checks_ids and not self.has_id(cur.pos, end)
@@ -677,7 +681,7 @@ class Machine(ReaderContext):
     def _begin_quotation(self, closing: str) -> None:
         """Begin tentative calls if there is a sign that may close a quotation after them."""
         if closing:
-            self.begin_tentative_calls(True)
+            self.begin_tentative_calls(QUOTED)
             assert self.tentative is not None
             self.tentative.closing = closing
 
@@ -694,7 +698,7 @@ class Machine(ReaderContext):
         program = self.program
         self.state = program.states[program.content]
         self._text.leave_calls(kept)
-        return READ_HEADER_START if program.header_first else READ_TEXT
+        return READ_TEXT if program.header is None else READ_HEADER_START
 
     def _read_after_tentative_calls(self) -> int:
         """Read what follows tentative calls. Those inside reasoning stay calls before another call, the close of
@@ -702,9 +706,9 @@ class Machine(ReaderContext):
         tentative = self.tentative
         assert tentative is not None
         cur = self.cur
-        if tentative.alone:
+        if tentative.kind == ALONE:
             return self._read_after_lone_calls(tentative)
-        if tentative.quoted:
+        if tentative.kind == QUOTED:
             return self._read_after_quoted_calls(tentative)
         cur.pos = cur.spaces()
         if cur.pos >= len(cur.text):
@@ -811,7 +815,7 @@ class Machine(ReaderContext):
     def _accept_tentative_calls(self, tentative: TentativeCalls) -> bool:
         """Emit tentative calls, as far as the call policy keeps them. False if it turns them into text, or if a call
         is not whole that has no marker, follows a backtick or is to be shown."""
-        if (tentative.quoted or self.shows_cut_calls) and not self.calls[-1].whole:
+        if (tentative.kind != IN_REASONING_TEXT or self.shows_cut_calls) and not self.calls[-1].whole:
             return False
         kept = tentative.decide(self.call_policy, self.calls, self.ledger)
         if kept is None:

@@ -44,6 +44,20 @@ OPEN_TURN: Final = 14
 """The start of the turn, which counts once, where the output begins."""
 
 
+# Where a marker counts, and what it is a part of.
+ANYWHERE: Final = 0
+AT_START: Final = 1
+"""OPEN_WRAP, OPEN_TURN, and CLOSE_REASONING that is a sentence of prose: only at the start."""
+IN_SECTION: Final = 2
+"""OPEN_CALLS: only in an open section."""
+IN_HEADER: Final = 3
+"""OPEN_HEADER: the literal is part of the header, which is then read from it on."""
+ON_ITS_LINE: Final = 4
+"""OPEN_BARE_CALLS: the calls have no marker at all, so that text on their line makes them text."""
+ON_ANY_LINE: Final = 5
+"""The same; such a call may also follow another one, on a line of its own."""
+
+
 @final
 class MarkerRule:
     """The action at a marker in free text."""
@@ -52,17 +66,10 @@ class MarkerRule:
         self.kind: int = kind
         self.target: int = target
         """ENTER_STATE: index of the state that comes next. CALL_TEXT: 1 if its closer is text, too."""
-        self.anywhere: bool = False
-        """OPEN_WRAP: True if it counts anywhere and not only at the start."""
-        self.in_section_only: bool = False
-        """OPEN_CALLS: True if it counts only in an open section."""
+        self.where: int = ANYWHERE
         self.lacks: str = ""
         """OPEN_CALLS: the opener of a section, with a special token, that the model has left out if none is open. Calls
         of offered tools are read then, and reported, as long as no ids are in use that would have proved it."""
-        self.at_start_only: bool = False
-        """OPEN_TURN, and CLOSE_REASONING that is a sentence of prose: True if it counts only at the start."""
-        self.in_header: bool = False
-        """OPEN_HEADER: True if the literal is part of the header, which is then read from it on."""
         self.events: tuple[int, ...] = ()
         """ENTER_STATE: the events to emit, as numbers that only the ConfigEvents know."""
         self.needs_id: int = 0
@@ -72,10 +79,6 @@ class MarkerRule:
         self.ambiguous: bool = False
         """OPEN_CALLS: True if prose may hold the opener too. Then the tool must be an offered one, and if the tools are
         unknown, the opener must be at the start."""
-        self.alone: bool = False
-        """OPEN_BARE_CALLS: True if the calls have no marker at all, so that text on their line makes them text."""
-        self.follows: bool = False
-        """OPEN_BARE_CALLS: True if such a call may also follow another one, on a line of its own."""
         self.before: str = ""
         """White space that the Format writes before the marker."""
         self.after: str = ""
@@ -114,8 +117,6 @@ class HeaderSyntax:
         self.call_rules: list[MarkerRule] = []
         self.only_text: frozenset[str] = frozenset()
         """Channels whose messages hold no calls: those of reasoning, and the first one of content."""
-        self.names_tools: bool = True
-        """A message whose header has the name of a tool is a call. False: the marker after the header decides."""
         self.channel: tuple[str, ...] = ()
         self.recipient: tuple[str, ...] = ()
         self.constraint: tuple[str, ...] = ()
@@ -124,8 +125,6 @@ class HeaderSyntax:
         """The word after an opener."""
         self.closes: Literals = Literals({})
         """Markers after a message."""
-        self.bare: bool = False
-        """The header is one word, the recipient."""
         self.namespace: str = ""
         self.join: str = "\n"
         """Text between the texts of two messages of the same kind."""
@@ -137,6 +136,16 @@ class HeaderSyntax:
         """Matches text that a header cannot contain."""
         self.decides: re.Pattern[str] = re.compile("(?!)")
         """Matches that, and what ends a header."""
+
+    @property
+    def bare(self) -> bool:
+        """True if the header is one word, the recipient."""
+        return not self.recipient
+
+    @property
+    def names_tools(self) -> bool:
+        """True if a message whose header has the name of a tool is a call; else the marker after the header decides."""
+        return IN_ARGUMENTS not in self.body.tags.values()
 
     def goes_on(self, kept: str, text: str) -> bool:
         """True if the header goes on in this text."""
@@ -204,9 +213,8 @@ class Program:
         self.start_without_prompt: int = 0
         """Index of the state in which an output begins if its prompt is not known."""
         self.after_turn_start: int = 0
-        self.header_first: bool = False
-        """True if an output begins with a header."""
         self.header: HeaderSyntax | None = None
+        """The syntax of the headers with which messages begin; None: messages have none."""
         self.repeats: bool = False
         self.call_syntaxes: list[CallSyntax] = []
         self.turn_starts: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from .calls import PHASES
 from .lexer import WS
 from .machine import Machine
 from .modes import MODES, READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END
+from .tentative_calls import IN_REASONING_TEXT
 
 _WHY: Final = {
     READ_TEXT: "a marker may begin here",
@@ -53,7 +54,7 @@ def snapshot(machine: Machine) -> Snapshot:
 def _why(machine: Machine, mode: int) -> str:
     """Return the reason for holding back text."""
     if machine.tentative is not None:
-        if machine.tentative.quoted:
+        if machine.tentative.kind != IN_REASONING_TEXT:
             return "a call after a backtick: the character after it decides if it is a quotation"
         return "a call inside reasoning: what follows it decides if it counts"
     if machine.held_call is not None:

@@ -27,19 +27,25 @@ IMMEDIATELY: Final = 1
 """As soon as it is read."""
 NEVER: Final = 2
 
+# Kinds of tentative calls.
+IN_REASONING_TEXT: Final = 0
+"""Inside reasoning."""
+QUOTED: Final = 1
+"""In content, where inline code or a quotation may hold them."""
+ALONE: Final = 2
+"""In content, without any marker."""
+
 
 @final
 class TentativeCalls:
     """One or more calls in a row. Places are counted in characters from where speculation began."""
 
-    def __init__(self, out: EventReceiver, first: int, quoted: bool, alone: bool) -> None:
-        self.quoted: bool = quoted
-        """True in content, after a backtick or without a marker; False inside reasoning."""
+    def __init__(self, out: EventReceiver, first: int, kind: int) -> None:
+        self.kind: int = kind
+        """IN_REASONING_TEXT, QUOTED or ALONE."""
         self.closing: str = ""
         """The sign that makes them text if it follows them on their line: inline code or a quotation began before them.
         Empty if only a backtick directly after them does."""
-        self.alone: bool = alone
-        """True if they have no marker."""
         self.out: EventReceiver = out
         """The receiver that gets the events if the calls are accepted."""
         self.recorder: CallRecorder = CallRecorder()

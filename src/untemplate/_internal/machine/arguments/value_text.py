@@ -23,6 +23,8 @@ _ELEMENT: Final = re.compile(rf"[{WS}]*+<(\w{{1,64}})>([^<>]*+)</\1>[{WS}]*+")
 STREAM: Final = 0
 _HOLD: Final = 1
 _MAYBE_NULL: Final = 2
+_HOLD_JSON: Final = 3
+"""The markup itself declares the value to be JSON."""
 
 
 @final
@@ -37,8 +39,6 @@ class ValueText:
         """True if nothing of the value is kept: it is a string without XML's entities."""
         self._unescape: bool = unescape
         self._param: Param | None = None
-        self._typed: bool = False
-        """True if the markup itself declares the value to be JSON."""
         self._parts: list[str] = []
         self._word: str = ""
         """The beginning of a value that may still become null."""
@@ -58,10 +58,9 @@ class ValueText:
         the schema: models declare numbers as strings.
         """
         self._param = self._declared(param, is_string, kind) if is_string or kind else param
-        self._typed = is_string == "false"
         self.too_long = False
-        if self._typed:
-            self.handling = _HOLD
+        if is_string == "false":
+            self.handling = _HOLD_JSON
         elif self._param is None or self._param.streams:
             self.handling = STREAM
         else:
@@ -95,7 +94,7 @@ class ValueText:
             # It is too long if it waits still at the first character that is too much, however the text was cut.
             room = self.max_held - self._size
             self._size += len(piece)
-            waits = self.handling == _HOLD or self._may_be_null(piece[: room + 1])
+            waits = self.handling != _MAYBE_NULL or self._may_be_null(piece[: room + 1])
             self.too_long = waits and room < len(piece)
             if waits and not self.too_long:
                 return
@@ -143,7 +142,7 @@ class ValueText:
         self._parts = []
         if self.handling == STREAM:
             return json_escape(text) + '"'
-        if self._typed:
+        if self.handling == _HOLD_JSON:
             return _as_json(text)
         assert self._param is not None
         element = None if self._param.may_be_string or self._unescape else _ELEMENT.fullmatch(text)

@@ -77,8 +77,6 @@ class Element:
         self.holds: int = holds
         self.seen: set[str] = set()
         """The names of the elements inside it."""
-        self.any: bool = False
-        """True if an element inside it has been put."""
 
 
 @final
@@ -250,7 +248,7 @@ class ElementReader(ArgumentReader):
         outer = self._element
         name = self._name(cur, start, end)
         call.mark(MARKUP, start)
-        separator = ", " if outer.any else ""
+        separator = ", " if outer.seen else ""
         if outer.holds == _ARRAY:
             node = outer.node.items()
             call.put(separator)
@@ -259,10 +257,9 @@ class ElementReader(ArgumentReader):
                 call.mark(DROPPED, start + len(name))
         else:
             node = outer.node.child(name)
-            opened = "" if outer.any or self._around else "{"
+            opened = "" if outer.seen or self._around else "{"
             call.put(f'{separator}{opened}"{json_escape(name)}": ')
             call.mark(ARGUMENT_TEXT, start + len(name))
-        outer.any = True
         outer.seen.add(name)
         call.mark(MARKUP, end)
         opener = cur.text[cur.pos : start]
@@ -352,7 +349,7 @@ class ElementReader(ArgumentReader):
         while self._around:
             call.report("missing_close", cur.pos, cur.pos)
             self._close_container(call)
-        if self._element.any:
+        if self._element.seen:
             call.put("}")
 
     # -- text ---------------------------------------------------------------------------------------------------

@@ -148,7 +148,7 @@ class WordReader:
             self._streams = False
         else:
             place = self._place
-            optional = place.syntax.quotes_optional
+            optional = place.syntax.quoted == "optional"
             place.begin_value(out)
             value, literal = word_json(word, place.wants_string(), place.style != KEYED and not optional)
             literal = literal or (optional and value[0] == '"')

@@ -30,8 +30,7 @@ def compile_literal(frame: CallSyntax, arguments: LiteralArguments) -> LiteralBo
     syntax.escaped = re.compile(rf"{_KEY}(?:{'|'.join(map(re.escape, heads)) or '(?!)'})\\")
     begun = {re.escape(head[:i]) for head in heads for i in range(len(head) + 1)}
     syntax.escaped_prefix = re.compile(rf"(?:{_KEY_BEGUN}|{_KEY}(?:{'|'.join(begun)}))\Z")
-    syntax.converts_strings = arguments.quoted == "all"
-    syntax.quotes_optional = arguments.quoted == "optional"
+    syntax.quoted = arguments.quoted
     watched = re.escape(f")]}}{frame.stops.first_characters}{syntax.quotes.first_characters}")
     syntax.watched = re.compile(f"[,{watched}]")
     syntax.watched_last = re.compile(f"[{watched}]")

@@ -20,10 +20,9 @@ class LiteralSyntax:
         self.close: str = ")"
         self.assign: str = "="
         self.quotes: Literals = NO_LITERALS
-        self.converts_strings: bool = False
-        """True if the text in quotes may be a value of any type."""
-        self.quotes_optional: bool = False
-        """True if a value that is not a literal is a string without quotes."""
+        self.quoted: str = "strings"
+        """The values in quotes. ``all``: the text in them may be a value of any type. ``optional``: a value that is not
+        a literal is a string without quotes."""
         self.escaping: tuple[str, ...] = ()
         """Quotes of strings in which a backslash escapes."""
         self.watched: re.Pattern[str] = NOTHING

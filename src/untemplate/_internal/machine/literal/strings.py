@@ -61,7 +61,7 @@ class StringReader:
         self._backslash = _UNKNOWN if quote[0] in syntax.escaping else _TEXT
         self._watched = None if quote[0] in "'\"" else syntax.watched
         self._doubtful = False
-        self._value = self._conversion() if syntax.converts_strings and len(self._place.closers) == 1 else None
+        self._value = self._conversion() if syntax.quoted == "all" and len(self._place.closers) == 1 else None
         if self._value is None:
             out.put('"')
 

@@ -68,5 +68,5 @@ class TaggedBody(Body):
         reader = before if isinstance(before, TaggedReader) and before.syntax is syntax else None
         if reader is None:
             reader = call.reader_before = TaggedReader(syntax, call.tools, call.max_held)
-        reader.begin(call.name, outermost, call.marked)
+        reader.begin(call.name, outermost)
         return reader

@@ -31,13 +31,14 @@ def compile_tagged(
     opens = ((arguments.value_open, tags.VALUE_OPEN), (arguments.type_open, tags.TYPE_OPEN))
     syntax.key_ends = Literals(tagged((arguments.key_close, tags.KEY_CLOSE), *opens))
     syntax.value_opens = Literals(tagged(*opens))
-    syntax.has_value_open = arguments.value_open is not None
     before = syntax.value_opens.tags if syntax.has_value_open else tagged((arguments.key_close, tags.KEY_CLOSE))
     syntax.doubled_opens = Literals({text: tag for text, tag in before.items() if len(text.strip(WS)) > 1})
     syntax.value_ends = Literals(tagged((arguments.value_close, tags.VALUE_CLOSE)))
     _compile_value_ends(syntax, arguments)
     syntax.trim, syntax.trim_after = arguments.trims
-    syntax.holds_after = max(syntax.trim_after, int(syntax.key_on_line))
+    # A key's opener is written at the start of a line.
+    on_line = arguments.value_close.text.endswith("\n") or arguments.key_open.text.startswith("\n")
+    syntax.holds_after = max(syntax.trim_after, int(on_line))
     syntax.unescape_values = arguments.escape == "xml"
     syntax.unescape_keys = arguments.escape_of_keys == "xml"
     return TaggedBody(syntax)
@@ -58,8 +59,6 @@ def _compile_value_ends(syntax: TaggedSyntax, arguments: TaggedArguments) -> Non
     syntax.unopened = Literals(unopened)
     if arguments.type_close is not None:
         syntax.type_ends = Literals({**tagged((arguments.type_close, tags.KEY_CLOSE)), **unopened})
-    if arguments.value_close.text.endswith("\n") or arguments.key_open.text.startswith("\n"):
-        syntax.key_on_line = True
 
 
 def section_closes(arguments: TaggedArguments) -> list[str]:

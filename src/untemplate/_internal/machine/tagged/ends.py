@@ -59,7 +59,6 @@ class ValueEnds:
         self._syntax: TaggedSyntax = syntax
         self.keys: Keys = Keys(syntax, tools)
         """The parameters of the call."""
-        self._marked: bool = False
         self._closes: int = -1
         """The kind of the close that ends the calls."""
         self._outermost: int = 0
@@ -87,9 +86,8 @@ class ValueEnds:
         self.end: int = 0
         """After a decision: where the literal in question ends, or where reading of the value goes on."""
 
-    def begin_call(self, name: str, outermost: int, marked: bool) -> None:
+    def begin_call(self, name: str, outermost: int) -> None:
         """Begin the arguments of a call, as ``TaggedReader.begin`` does."""
-        self._marked = marked
         if outermost != self._closes:
             self._closes = outermost
             self._outermost = RANKS[outermost]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import final
 
+from .. import tags
 from ..call_syntax import NOTHING, CallSyntax, NameSyntax, Pattern
 from ..lexer import NO_LITERALS, GoesOn, Literals
 
@@ -40,7 +41,6 @@ class TaggedSyntax:
         """Between arguments."""
         self.key_ends: Literals = NO_LITERALS
         self.value_opens: Literals = NO_LITERALS
-        self.has_value_open: bool = False
         self.doubled_opens: Literals = NO_LITERALS
         """The literal before a value, which a value does not begin with."""
         self.unopened: Literals = NO_LITERALS
@@ -52,8 +52,6 @@ class TaggedSyntax:
         """After a value's close: what may follow it, and a second close."""
         self.close_head: str = ""
         """The text before the name of the argument in a close that is named after it; empty: there is no such close."""
-        self.key_on_line: bool = False
-        """True if a key's opener is written at the start of a line."""
         self.type_ends: Literals = NO_LITERALS
         """After the type of a value: its close, and what may follow if that is missing. Empty: values have no type."""
         self.trim: int = 0
@@ -66,3 +64,8 @@ class TaggedSyntax:
         """The same syntax, if the value is inside ``<![CDATA[`` and ``]]>``; ``None``: values are never inside it."""
         self.fast: FastTags = FastTags()
         """Expressions for text that the renderer wrote."""
+
+    @property
+    def has_value_open(self) -> bool:
+        """True if values have an opener of their own."""
+        return tags.VALUE_OPEN in self.value_opens.tags.values()

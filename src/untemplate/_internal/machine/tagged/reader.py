@@ -84,12 +84,12 @@ class TaggedReader(ArgumentReader):
         self._pending: list[str] = []
         """JSON text to put before any other: one event is cheaper than two."""
 
-    def begin(self, name: str, outermost: int, marked: bool) -> None:
+    def begin(self, name: str, outermost: int) -> None:
         """Begin the arguments of a call. ``outermost``: the kind of the close that ends the calls (tags.ARGUMENTS_CLOSE
-        and so on). ``marked``: the optional opener of the call was written."""
+        and so on)."""
         self._name = name
         self._leave_section()
-        self._ends.begin_call(name, outermost, marked)
+        self._ends.begin_call(name, outermost)
         self._phase = _BETWEEN
         self._any = False
         self._dropping = False
