@@ -13,6 +13,7 @@ from typing import Final
 
 from ...format import (
     Channels,
+    Content,
     ElementArguments,
     Format,
     FormatError,
@@ -21,6 +22,7 @@ from ...format import (
     LiteralArguments,
     Marker,
     NamedBody,
+    Reasoning,
     TaggedArguments,
     Tools,
 )
@@ -97,60 +99,89 @@ def compile_format(fmt: Format, *, tools: bool = True, special: frozenset[str] =
         return program
     if tools:
         program.call_syntaxes = [_compile_tools(t, f"tools[{i}]", fmt.turn.end) for i, t in enumerate(fmt.tools)]
-    reasoning = fmt.reasoning
+        _compile_empty_calls(program, fmt)
     content: dict[str, MarkerRule] = {}
     thinking: dict[str, MarkerRule] = {}
-    if reasoning is not None:
-        for text in _spellings(reasoning.open):
-            content[text] = _rule(OPEN_REASONING, reasoning.open)
-            thinking[text] = _rule(OPEN_REASONING, reasoning.open)
-        for text in reasoning.close.spellings:
-            content[text] = _rule(CLOSE_REASONING, reasoning.close)
-            content[text].where = ANYWHERE if _SENTENCE.fullmatch(text) is None else AT_START
-            thinking[text] = _rule(CLOSE_REASONING, reasoning.close)
-        program.repeats = reasoning.repeats
+    if fmt.reasoning is not None:
+        _add_reasoning(fmt.reasoning, content, thinking)
     if fmt.content is not None:
-        for text in fmt.content.open.spellings:
-            content[text] = _rule(OPEN_WRAP, fmt.content.open)
-            content[text].where = ANYWHERE if text in fmt.special_tokens else AT_START
-            # An answer without thoughts, where the prompt has opened reasoning.
-            thinking[text] = _rule(OPEN_WRAP, fmt.content.open)
-            thinking[text].where = AT_START
-        for text in fmt.content.close.spellings:
-            content[text] = _rule(CLOSE_WRAP, fmt.content.close)
-    for syntax, way in zip(program.call_syntaxes, fmt.tools, strict=False):
-        _add_call_openers(content, syntax, way)
-        _add_call_openers(thinking, syntax, way, marked_only=True)
-        _note_left_out((content, thinking), way, fmt.special_tokens)
-    for way in fmt.tools if tools else ():
-        for text in _spellings(way.section_close):
-            content.setdefault(text, MarkerRule(CLOSE_SECTION))
-        for text in (*_spellings(way.call_close), *way.stray_closes):
-            content.setdefault(text, MarkerRule(CLOSE_CALL))
-    if not tools:
+        _add_wrap(fmt.content, fmt.special_tokens, content, thinking)
+    if tools:
+        _add_calls(program, fmt, content, thinking)
+    else:
         _add_call_texts(content, fmt)
     _add_turn_starts(content, fmt)
     for text in _spellings(fmt.turn.end):
         content.setdefault(text, _rule(END_TURN, fmt.turn.end))
         thinking.setdefault(text, _rule(END_TURN, fmt.turn.end))
     _add_end_tokens(program, ends, content, thinking)
-    if tools:
-        _compile_empty_calls(program, fmt)
     program.states = [TextState("content", IN_CONTENT, content, True)]
-    lone = [i for i, way in enumerate(fmt.tools if tools else ()) if way.alone]
-    if lone:
-        rule = program.states[0].lone_calls = MarkerRule(OPEN_BARE_CALLS)
-        rule.where = ON_ANY_LINE if any(fmt.tools[i].one_a_line for i in lone) else ON_ITS_LINE
-        rule.entries = [(program.call_syntaxes[i], AT_BARE) for i in lone]
-    if reasoning is not None:
+    if tools:
+        program.states[0].lone_calls = _lone_calls(program, fmt)
+    if fmt.reasoning is not None:
         program.states.append(TextState("reasoning", IN_REASONING, thinking, True))
-        program.reasoning = 1
-        if reasoning.open is None:
-            program.after_turn_start = 1
-        program.start_without_prompt = 1 if reasoning.start == "open" or reasoning.open is None else 0
-        program.opened = _spellings(reasoning.open)
-        program.closed = reasoning.close.spellings
+        _compile_starts_of_reasoning(program, fmt.reasoning)
     return program
+
+
+def _add_reasoning(reasoning: Reasoning, content: dict[str, MarkerRule], thinking: dict[str, MarkerRule]) -> None:
+    """Add the markers of reasoning to the states of content and of reasoning."""
+    for text in _spellings(reasoning.open):
+        content[text] = _rule(OPEN_REASONING, reasoning.open)
+        thinking[text] = _rule(OPEN_REASONING, reasoning.open)
+    for text in reasoning.close.spellings:
+        content[text] = _rule(CLOSE_REASONING, reasoning.close)
+        content[text].where = ANYWHERE if _SENTENCE.fullmatch(text) is None else AT_START
+        thinking[text] = _rule(CLOSE_REASONING, reasoning.close)
+
+
+def _add_wrap(
+    wrap: Content, special_tokens: tuple[str, ...], content: dict[str, MarkerRule], thinking: dict[str, MarkerRule]
+) -> None:
+    """Add the markers around content."""
+    for text in wrap.open.spellings:
+        content[text] = _rule(OPEN_WRAP, wrap.open)
+        content[text].where = ANYWHERE if text in special_tokens else AT_START
+        # An answer without thoughts, where the prompt has opened reasoning.
+        thinking[text] = _rule(OPEN_WRAP, wrap.open)
+        thinking[text].where = AT_START
+    for text in wrap.close.spellings:
+        content[text] = _rule(CLOSE_WRAP, wrap.close)
+
+
+def _add_calls(program: Program, fmt: Format, content: dict[str, MarkerRule], thinking: dict[str, MarkerRule]) -> None:
+    """Add the openers of calls, and the closes that are dropped in content."""
+    for syntax, way in zip(program.call_syntaxes, fmt.tools, strict=True):
+        _add_call_openers(content, syntax, way)
+        _add_call_openers(thinking, syntax, way, marked_only=True)
+        _note_left_out((content, thinking), way, fmt.special_tokens)
+    for way in fmt.tools:
+        for text in _spellings(way.section_close):
+            content.setdefault(text, MarkerRule(CLOSE_SECTION))
+        for text in (*_spellings(way.call_close), *way.stray_closes):
+            content.setdefault(text, MarkerRule(CLOSE_CALL))
+
+
+def _lone_calls(program: Program, fmt: Format) -> MarkerRule | None:
+    """Return the rule of calls without any marker; None without any."""
+    lone = [i for i, way in enumerate(fmt.tools) if way.alone]
+    if not lone:
+        return None
+    rule = MarkerRule(OPEN_BARE_CALLS)
+    rule.where = ON_ANY_LINE if any(fmt.tools[i].one_a_line for i in lone) else ON_ITS_LINE
+    rule.entries = [(program.call_syntaxes[i], AT_BARE) for i in lone]
+    return rule
+
+
+def _compile_starts_of_reasoning(program: Program, reasoning: Reasoning) -> None:
+    """Compile where an output begins in reasoning."""
+    program.repeats = reasoning.repeats
+    program.reasoning = 1
+    if reasoning.open is None:
+        program.after_turn_start = 1
+    program.start_without_prompt = 1 if reasoning.start == "open" or reasoning.open is None else 0
+    program.opened = _spellings(reasoning.open)
+    program.closed = reasoning.close.spellings
 
 
 def _add_turn_starts(content: dict[str, MarkerRule], fmt: Format) -> None:
@@ -224,10 +255,9 @@ def _accepted(tools: Tools) -> tuple[str, ...]:
     return tuple(text for marker in markers for text in _spellings(marker)[1:])
 
 
-def _add_call_openers(
-    rules: dict[str, MarkerRule], syntax: CallSyntax, tools: Tools, *, marked_only: bool = False
-) -> None:
-    """Add the literals with which calls of one syntax begin."""
+def _openers(tools: Tools, *, marked_only: bool) -> list[tuple[str, Marker | None, int, bool, int]]:
+    """Return the literals with which calls of one syntax begin: text, marker, entry, True if it counts in an open
+    section only, and the kind of its rule."""
     body = tools.body
     inside = tools.section_open is not None and "section" not in tools.optional
     marked: list[tuple[Marker | None, int, bool]] = [
@@ -242,9 +272,17 @@ def _add_call_openers(
         if isinstance(body, JsonBody) and (tools.list_open is None or tools.list_optional):
             first.append("{")
         openers += [(t, None, AT_BARE, False, OPEN_BARE_CALLS) for t in first]
+    return openers
+
+
+def _add_call_openers(
+    rules: dict[str, MarkerRule], syntax: CallSyntax, tools: Tools, *, marked_only: bool = False
+) -> None:
+    """Add the literals with which calls of one syntax begin."""
     # Of several spellings the longest: white space is compared with its end.
     lead = max((s for s in _spellings(tools.separator) if tools.lead and not s.strip(WS)), key=len, default="")
-    for text, marker, entry, needs_section, kind in openers:
+    words = [text for text in _accepted(tools) if not _MARKED.search(text)]
+    for text, marker, entry, needs_section, kind in _openers(tools, marked_only=marked_only):
         rule = rules.get(text)
         if rule is None:
             rule = rules[text] = _rule(kind, marker, lead)
@@ -253,9 +291,7 @@ def _add_call_openers(
             raise FormatError(syntax.path, f"{text!r} already has another meaning where calls begin")
         if not needs_section:
             rule.where = ANYWHERE
-        rule.ambiguous = rule.ambiguous or (
-            kind == OPEN_CALLS and text in _accepted(tools) and not _MARKED.search(text)
-        )
+        rule.ambiguous = rule.ambiguous or (kind == OPEN_CALLS and text in words)
         rule.entries.append((syntax, entry))
 
 
@@ -528,16 +564,9 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
         header.illegal = re.compile(f"{stops}|{_end_of_header([*header.body.tags, *(_texts(parts))])}")
     header.decides = re.compile(f"{header.illegal.pattern}|{header.body.pattern.pattern}")
     program.header = header
-    content: dict[str, MarkerRule] = {}
-    for text in channels.open.spellings:
-        content[text] = MarkerRule(OPEN_HEADER)
-    for text in header.channel:
-        if text not in content:
-            content[text] = MarkerRule(OPEN_HEADER)
-            content[text].where = IN_HEADER
-    for text in (text for body in (*kinds, *(bodies[:1] if kinds else ())) for text in body.spellings):
-        content[text] = MarkerRule(OPEN_HEADER)
-        content[text].where = IN_HEADER
+    content: dict[str, MarkerRule] = {text: MarkerRule(OPEN_HEADER) for text in channels.open.spellings}
+    for text in (*header.channel, *(_texts((*kinds, channels.body)) if kinds else ())):
+        content.setdefault(text, MarkerRule(OPEN_HEADER, where=IN_HEADER))
     for text in (*_spellings(channels.close), *_spellings(channels.call_close)):
         content.setdefault(text, MarkerRule(CLOSE_MESSAGE))
     for text in _spellings(fmt.turn.end):
@@ -550,16 +579,20 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     program.reasoning = 1
     program.repeats = True
     if tools:
-        syntax = CallSyntax("channels", Body())
-        syntax.after = Literals(
-            dict.fromkeys((*_spellings(channels.call_close), *_spellings(channels.close)), tags.CALL_CLOSE)
-        )
-        syntax.closes = not syntax.after.empty
-        syntax.plain_close = _plain_close(syntax)
-        syntax.stops = Literals(
-            dict.fromkeys((*syntax.after.tags, *channels.open.spellings, *_spellings(fmt.turn.end)), tags.CALL_CLOSE)
-        )
-        syntax.name = NameSyntax("{name}")
-        syntax.body = compile_json(syntax)
+        syntax = _compile_channel_calls(fmt, channels)
         program.call_syntaxes = [syntax]
         _add_message_calls(program, header, fmt, channels, closes)
+
+
+def _compile_channel_calls(fmt: Format, channels: Channels) -> CallSyntax:
+    """Compile the calls that headers name."""
+    syntax = CallSyntax("channels", Body())
+    closes = (*_spellings(channels.call_close), *_spellings(channels.close))
+    syntax.after = Literals(dict.fromkeys(closes, tags.CALL_CLOSE))
+    syntax.closes = not syntax.after.empty
+    syntax.plain_close = _plain_close(syntax)
+    stops = (*syntax.after.tags, *channels.open.spellings, *_spellings(fmt.turn.end))
+    syntax.stops = Literals(dict.fromkeys(stops, tags.CALL_CLOSE))
+    syntax.name = NameSyntax("{name}")
+    syntax.body = compile_json(syntax)
+    return syntax

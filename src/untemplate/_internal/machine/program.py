@@ -62,11 +62,11 @@ ON_ANY_LINE: Final = 5
 class MarkerRule:
     """The action at a marker in free text."""
 
-    def __init__(self, kind: int, target: int = 0) -> None:
+    def __init__(self, kind: int, target: int = 0, where: int = ANYWHERE) -> None:
         self.kind: int = kind
         self.target: int = target
         """ENTER_STATE: index of the state that comes next. CALL_TEXT: 1 if its closer is text, too."""
-        self.where: int = ANYWHERE
+        self.where: int = where
         self.lacks: str = ""
         """OPEN_CALLS: the opener of a section, with a special token, that the model has left out if none is open. Calls
         of offered tools are read then, and reported, as long as no ids are in use that would have proved it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final, final
+from typing import Final
 
 from ..lexer import SPACES, WS, Cursor
 from ..signals import MORE, NO_MATCH
@@ -16,20 +16,11 @@ _TEXT: Final = re.compile(r"[^ \t\r\n=:,()\[\]{}\"'<]+")
 _FURTHER_WORDS: Final = re.compile(r"[ \t][\w.\- \t]*")
 
 
-@final
-class FoundKey:
-    """The text at the cursor in the place of a key."""
-
-    def __init__(self, key: str, after: int, end: int = NO_MATCH) -> None:
-        self.key: str = key
-        self.after: int = after
-        """Where its assignment ends; NO_MATCH if it has none, or MORE."""
-        self.end: int = end
-        """Where a string that is not a key ends; NO_MATCH if it is not closed, or not a string."""
-
-
-_NO_KEY: Final = FoundKey("", NO_MATCH)
-_UNDECIDED: Final = FoundKey("", MORE)
+FoundKey = tuple[str, int, int]
+"""The text at the cursor in the place of a key: the key; where its assignment ends, NO_MATCH if it has none, or MORE;
+and where a string that is not a key ends, NO_MATCH if it is not closed, or not a string."""
+_NO_KEY: Final[FoundKey] = ("", NO_MATCH, NO_MATCH)
+_UNDECIDED: Final[FoundKey] = ("", MORE, NO_MATCH)
 
 
 def plain_key(place: LiteralPlace, cur: Cursor, takes_values: bool) -> FoundKey:
@@ -53,7 +44,7 @@ def plain_key(place: LiteralPlace, cur: Cursor, takes_values: bool) -> FoundKey:
             after = NO_MATCH
     if after == NO_MATCH and cur.final and not text[last:].strip(WS) and (key.isidentifier() or not takes_values):
         return _UNDECIDED  # cut() puts what there is of it
-    return FoundKey(key, after)
+    return key, after, NO_MATCH
 
 
 def quoted_key(cur: Cursor, end: int, takes_values: bool) -> FoundKey:
@@ -68,11 +59,11 @@ def quoted_key(cur: Cursor, end: int, takes_values: bool) -> FoundKey:
         return _UNDECIDED
     after = NO_MATCH if close < 0 else _assigned(cur, close + len(quote))
     if after >= 0:
-        return FoundKey(unescaped(text[end:close]) if escapes else text[end:close], after)
+        return (unescaped(text[end:close]) if escapes else text[end:close]), after, NO_MATCH
     end = NO_MATCH if close < 0 else close + len(quote)
     if after == NO_MATCH and not takes_values and cur.final and (end < 0 or not text[end:].strip(WS)):
         return _UNDECIDED
-    return FoundKey("", after, end)
+    return "", after, end
 
 
 def _closing(cur: Cursor, end: int, quote: str, escapes: bool) -> int:

@@ -216,16 +216,17 @@ class LiteralReader(ArgumentReader):
         if end < 0 and cur.text[cur.pos] in _NO_KEY_OR_VALUE:
             return self._begin_drop(cur, out)
         found = plain_key(place, cur, takes_values) if end < 0 else quoted_key(cur, end, takes_values)
-        if found.after == MORE:
+        key, after, string_end = found
+        if after == MORE:
             return MORE
-        if found.after >= 0:
-            cur.pos = found.after
-            self._begin_keyed(found.key, out)
+        if after >= 0:
+            cur.pos = after
+            self._begin_keyed(key, out)
             return AGAIN
         if self._begin_unkeyed(takes_values, out):
             return AGAIN
-        if found.end >= 0:
-            self._drop_to(cur, found.end, out)
+        if string_end >= 0:
+            self._drop_to(cur, string_end, out)
             self._phase = _DROP
         elif end < 0 and cur.text[cur.pos] in "([{":
             self._drop_to(cur, cur.pos + 1, out)

@@ -108,8 +108,6 @@ class StringReader:
             self._value.cut("", out)
 
     def _put(self, piece: str, out: CallHandler) -> None:
-        if not piece:
-            return
         if self._value is not None:
             self._value.add(piece, out)
         else:
@@ -128,15 +126,16 @@ class StringReader:
         """Read up to the next quote or escape. Return AGAIN after one that is a part of the string, DONE or MORE."""
         text = cur.text
         found = self._quote.find(text, cur.pos)
-        end = self._end_of_text(cur, found)
+        end = self._end_of_text(cur) if found is None else found.start()
         stop = next_stop(self._place, cur, end, out) if self._doubtful else -1
         if stop >= 0:
             end = stop
         slash = text.find("\\", cur.pos, end) if self._backslash == _ESCAPE else -1
         if slash >= 0:
             return self._read_escape(cur, slash, out)
-        self._put(text[cur.pos : end], out)
-        cur.pos = end
+        if end > cur.pos:
+            self._put(text[cur.pos : end], out)
+            cur.pos = end
         if stop >= 0:
             return self._close(cur, out)
         return MORE if found is None else self._read_quote(cur, found, out)
@@ -144,12 +143,15 @@ class StringReader:
     def _read_escape(self, cur: Cursor, slash: int, out: CallHandler) -> int:
         """Read up to an escape, and the escape if all of it has come."""
         text = cur.text
-        self._put(text[cur.pos : slash], out)
-        cur.pos = slash
+        if slash > cur.pos:
+            self._put(text[cur.pos : slash], out)
+            cur.pos = slash
         after = escape_end(text, slash)
         if after > len(text) and not cur.final:
             return MORE
-        self._put(unescape(text[slash:after]), out)
+        escaped = unescape(text[slash:after])
+        if escaped:
+            self._put(escaped, out)
         cur.pos = min(after, len(text))
         return AGAIN
 
@@ -168,10 +170,8 @@ class StringReader:
         self._put(found.group(), out)
         return AGAIN
 
-    def _end_of_text(self, cur: Cursor, quote: re.Match[str] | None) -> int:
+    def _end_of_text(self, cur: Cursor) -> int:
         """Return where the text ends that is part of the string for sure, unless a literal in it ends the call."""
-        if quote is not None:
-            return quote.start()
         if cur.final:
             return len(cur.text)
         end = self._quote.undecided_from(cur.text, cur.pos)
@@ -191,8 +191,9 @@ class StringReader:
             end, follows = missing_close(self._place, cur, limit, out)
         if follows == NO_MATCH:
             end, follows = self._undecided_end(cur) if quote is None else self._end_at_quote(cur, quote, out)
-        self._put(text[cur.pos : end], out)
-        cur.pos = end
+        if end > cur.pos:
+            self._put(text[cur.pos : end], out)
+            cur.pos = end
         if follows == MORE:
             return MORE
         if quote is not None and end == limit:
