@@ -13,20 +13,20 @@ from .call_policy import AS_CONTENT, DROP
 from .call_state import CallState
 from .context import HeldCall, ReaderContext
 from .events import emit_call
-from .free_text import FreeText
 from .ids import IdFactory
 from .ledger import DROPPED
 from .program import IN_REASONING
 from .tentative_calls import IN_REASONING_TEXT
+from .text_writer import TextWriter
 
 
 @final
 class CallEmitter:
     """Emits the calls of one output."""
 
-    def __init__(self, context: ReaderContext, text: FreeText, make_id: IdFactory, first_index: int) -> None:
+    def __init__(self, context: ReaderContext, text: TextWriter, make_id: IdFactory, first_index: int) -> None:
         self._context: ReaderContext = context
-        self._text: FreeText = text
+        self._text: TextWriter = text
         self._make_id: IdFactory = make_id
         self._first_index: int = first_index
 

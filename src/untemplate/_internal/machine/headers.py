@@ -10,9 +10,10 @@ from typing import final
 from . import tags
 from .calls import CallReader
 from .context import ReaderContext
-from .free_text import IS_TEXT, NEEDS_TWO_PARTS, NO_DOUBT, FreeText
+from .free_text import FreeText
 from .ledger import MARKUP, NAME_TEXT
 from .lexer import SPACES, WS
+from .marker_judge import IS_TEXT, NEEDS_TWO_PARTS, NO_DOUBT
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT
 from .names import MAX_NAME, WORD
 from .program import IN_ARGUMENTS, IN_CONTENT, IN_REASONING, OPEN_BARE_CALLS, HeaderSyntax
@@ -51,15 +52,15 @@ class HeaderReader:
                 context.mark(MARKUP, end)
                 return READ_HEADER_START
             context.speculate(end - cur.pos)
-            self._text.header_doubt = NO_DOUBT
+            self._text.judge.header_doubt = NO_DOUBT
             if tag == tags.HEADER_OPEN:
                 cur.pos = end
             elif tag == tags.HEADER_BODY:
                 return self._message(header, "", cur.pos, end)
             return READ_HEADER
-        if header.bare and self._text.at_start and not self._text.after_call:
+        if header.bare and self._text.out.at_start and not self._text.out.after_call:
             context.speculate(1)
-            self._text.header_doubt = NO_DOUBT
+            self._text.judge.header_doubt = NO_DOUBT
             return READ_HEADER
         context.state = context.program.states[context.program.content]
         return READ_TEXT
@@ -82,7 +83,9 @@ class HeaderReader:
             return READ_HEADER
         if illegal is not None or len(piece) > MAX_NAME:
             cur.pos += 0 if illegal is None else illegal.start()
-            self.goes_on_in_content = illegal is not None and not header.bare and self._text.header_doubt == NO_DOUBT
+            self.goes_on_in_content = (
+                illegal is not None and not header.bare and self._text.judge.header_doubt == NO_DOUBT
+            )
             return NO_MATCH
         if found is None:
             cur.goes_on = header.goes_on
@@ -94,9 +97,9 @@ class HeaderReader:
         call, else reasoning or content."""
         context = self.context
         cur = context.cur
-        doubt = self._text.header_doubt
+        doubt = self._text.judge.header_doubt
         if doubt == IS_TEXT or (doubt == NEEDS_TWO_PARTS and not piece.lstrip(WS).startswith(header.role)):
-            self._text.take_opener_as_text()
+            self._text.judge.take_opener_as_text()
             cur.pos = end
             context.speculation.take_as_opener(cur)
             self.goes_on_in_content = False
@@ -108,7 +111,7 @@ class HeaderReader:
         is_call = kind == IN_ARGUMENTS or name != ""
         if is_call and (not program.call_syntaxes or (name and WORD.search(name) is None)):
             # A call, and no tools are offered; or no call can have this name: all of it is content.
-            self._text.take_opener_as_text()
+            self._text.judge.take_opener_as_text()
             cur.pos = end
             context.speculation.origin = program.states[program.content]
             self.goes_on_in_content = False
@@ -164,11 +167,11 @@ class HeaderReader:
         """True if the header follows content on the same line, and no ids are in use."""
         speculation = self.context.speculation
         in_content = speculation.origin.region == IN_CONTENT and not self.context.checks_ids
-        return in_content and self._text.has_text_on_line(speculation.spaces)
+        return in_content and self._text.out.has_text_on_line(speculation.spaces)
 
     def _begin_quotation(self) -> None:
         """Read the calls that follow as tentative ones if their header comes directly after a backtick."""
-        if self._text.quotes:
+        if self._text.out.quotes:
             self.context.begin_tentative_calls(QUOTED)
 
     def _begin_message(self, is_reasoning: bool, end: int) -> None:

@@ -59,11 +59,12 @@ from .call_emitter import CallEmitter
 from .calls import CallReader
 from .context import ReaderContext
 from .events import EventReceiver
-from .free_text import IS_TEXT, FreeText
+from .free_text import FreeText
 from .headers import HeaderReader
 from .ids import IdFactory
 from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
 from .lexer import WS
+from .marker_judge import IS_TEXT
 from .modes import (
     READ_AFTER_TENTATIVE_CALLS,
     READ_CALL,
@@ -125,7 +126,7 @@ class Machine(ReaderContext):
         self.path: ShortPath = ShortPath(max_held)
         if program.header is None:
             self.path.open_text(self._text.passing_kind(), self.state, [], "")
-        self._emitter: CallEmitter = CallEmitter(self, self._text, make_id, first_index)
+        self._emitter: CallEmitter = CallEmitter(self, self._text.out, make_id, first_index)
         # Most outputs have neither calls nor headers, so their readers are made when they are needed.
         self._calls: CallReader | None = None
         self._headers: HeaderReader | None = None
@@ -167,7 +168,7 @@ class Machine(ReaderContext):
         self.base += len(cur.text) + path.size - path.settled - begun
         texts = path.take() if self.scanner is None else path.settle()
         if path.kind != ARGUMENT_TEXT:
-            self._text.pass_on(self._passed(texts, begun))
+            self._text.out.pass_on(self._passed(texts, begun))
         elif self._calls is not None:
             self._calls.pass_on(self._passed(texts, begun) if path.heads else "")
 
@@ -290,11 +291,11 @@ class Machine(ReaderContext):
 
     def decide_quoted_calls(self, when: int) -> None:
         """Let calls count that may be quotations: BY_EVIDENCE, ALWAYS or NOT_IN_FENCES."""
-        self._text.before.quoted_calls = when
+        self._text.out.before.quoted_calls = when
 
     def keep_space(self) -> None:
         """Take white space that touches a marker for text, unless the Format writes it there."""
-        self._text.keeps_space = True
+        self._text.out.keeps_space = True
 
     def _drop_tokens(self, places: list[tuple[int, int]]) -> None:
         """Drop the special tokens at these places of the next text, where they are free text."""
@@ -382,13 +383,13 @@ class Machine(ReaderContext):
     def open_reasoning(self) -> None:
         """Begin inside reasoning, which the prompt left open."""
         self._enter_text(self.program.reasoning)
-        self._text.fresh = True
+        self._text.out.fresh = True
         self._read_next()
 
     def start_turn(self) -> None:
         """Begin at the start of the turn, because the prompt ends in the opening of an assistant turn."""
         self._enter_text(self.program.after_turn_start)
-        self._text.fresh = True
+        self._text.out.fresh = True
         self._read_next()
         if self.program.header is not None:
             self._mode = READ_HEADER_START
@@ -418,18 +419,18 @@ class Machine(ReaderContext):
             self.tentative = None
             self.start_turn()
         elif self._mode == READ_CALL or self._mode == READ_HEADER:
-            text.fresh = True
+            text.out.fresh = True
         text.begin_output()
 
     @property
     def has_policy_text(self) -> bool:
         """True if a policy has turned a call into text."""
-        return self._text.has_policy_text
+        return self._text.out.has_policy_text
 
     @property
     def has_closed_reasoning(self) -> bool:
         """True if a marker has closed reasoning."""
-        return self._text.has_closed
+        return self._text.judge.has_closed
 
     @property
     def in_reasoning(self) -> bool:
@@ -516,7 +517,7 @@ class Machine(ReaderContext):
                 if self.tentative is not None:
                     return self._end_tentative_calls(False)
                 self._mode = READ_TEXT
-                self._text.after_call = True
+                self._text.out.after_call = True
                 self._emitter.close_call()
                 return False
             return self._end_undecided()
@@ -552,14 +553,14 @@ class Machine(ReaderContext):
     def _drops_cut(self) -> bool:
         """True if the speculation begins with an opener and is not to be shown."""
         if self.shows_cut_calls:
-            self._text.has_policy_text = True
+            self._text.out.has_policy_text = True
             return False
         if self.tentative is not None and self.tentative.kind != IN_REASONING_TEXT:
             return False
         header = self.program.header
         if header is not None and self._mode == READ_HEADER:
             raw = self.speculation.raw(self.cur)
-            if self._text.header_doubt == IS_TEXT or header.is_sentence(raw):
+            if self._text.judge.header_doubt == IS_TEXT or header.is_sentence(raw):
                 return False
         if header is not None and not self.speculation.opener:
             return not header.bare
@@ -576,7 +577,7 @@ class Machine(ReaderContext):
         self.undo_speculation()
         self.state = self.speculation.origin
         self._mode = READ_TEXT
-        self._text.after_call = True
+        self._text.out.after_call = True
         self.spaces = []
         self.ledger.mark(MARKUP, start)
         self._report_cut(in_header, start)
@@ -588,7 +589,7 @@ class Machine(ReaderContext):
         self.ledger.mark(DROPPED, end)
 
     def _enter_text(self, index: int) -> None:
-        self._text.enter(index)
+        self._text.out.enter(index)
         self._mode = READ_TEXT
 
     def _release(self, too_long: bool = False) -> None:
@@ -615,7 +616,7 @@ class Machine(ReaderContext):
             # Reasoning was closed after the call, and the output went on.
             before = raw[: tentative.close_start]
             rest = raw[tentative.close_start :]
-            self._text.emit_opener(before, self.base + cur.pos - len(rest), speculation.opener)
+            self._text.out.emit_opener(before, self.base + cur.pos - len(rest), speculation.opener)
             cur.text = rest + cur.text[cur.pos :]
             self.base += cur.pos - len(rest)
             cur.pos = 0
@@ -631,11 +632,11 @@ class Machine(ReaderContext):
         else:
             cur.pos -= len(raw) - size
         if had_calls and tentative is not None and tentative.kind == QUOTED:
-            self._text.emit_quotation(raw, start + size)
+            self._text.out.emit_quotation(raw, start + size)
         elif is_opener:
-            self._text.emit_opener(raw[:size], start + size, min(speculation.opener, size))
+            self._text.out.emit_opener(raw[:size], start + size, min(speculation.opener, size))
         else:
-            self._text.emit_trimmed(raw[:size], start + size)
+            self._text.out.emit_trimmed(raw[:size], start + size)
 
     # -- readers that not every output needs ----------------------------------------------------------------------
 
@@ -657,18 +658,18 @@ class Machine(ReaderContext):
         """Begin to read calls, whose opener in free text ends at ``end``. (A header enters its call by itself.)"""
         cur = self.cur
         self.speculate(end - cur.pos)
-        if self._text.in_fence:
+        if self._text.judge.in_fence:
             self.report("fenced_call", cur.pos, end)
         if self.tentative is None:
             if self.state.region == IN_REASONING and self.reasoning_calls == RECOVER:
                 self.begin_tentative_calls(IN_REASONING_TEXT)
             elif rule.where in (ON_ITS_LINE, ON_ANY_LINE):
                 self.begin_tentative_calls(ALONE)
-            elif self._text.quotes:
+            elif self._text.out.quotes:
                 self.begin_tentative_calls(QUOTED)
             elif not self.has_id(cur.pos, end):
-                self._begin_quotation(self._text.closing_sign)
-        self._text.unproven = self.checks_ids and not self.has_id(cur.pos, end)
+                self._begin_quotation(self._text.out.closing_sign)
+        self._text.out.unproven = self.checks_ids and not self.has_id(cur.pos, end)
         opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[cur.pos : end]
         cur.pos += len(opener)
         calls = self._calls or self._call_reader()
@@ -697,7 +698,7 @@ class Machine(ReaderContext):
         """Go on with content after calls. ``kept``: the last one has not become text."""
         program = self.program
         self.state = program.states[program.content]
-        self._text.leave_calls(kept)
+        self._text.out.leave_calls(kept)
         return READ_TEXT if program.header is None else READ_HEADER_START
 
     def _read_after_tentative_calls(self) -> int:
@@ -801,15 +802,15 @@ class Machine(ReaderContext):
             return True
         self.spaces = []
         self._mode = READ_TEXT
-        self._text.after_call = True
+        self._text.out.after_call = True
         if further:
             cur.pos = len(cur.text)
             self.ledger.back_to(self.base + cur.pos - len(rest))
             if not self.shows_cut_calls:
                 self._report_cut(False, self.base + cur.pos - len(rest))
             elif rest.strip(WS):
-                self._text.has_policy_text = True
-                self._text.emit(rest, self.base + cur.pos)
+                self._text.out.has_policy_text = True
+                self._text.out.emit(rest, self.base + cur.pos)
         return False
 
     def _accept_tentative_calls(self, tentative: TentativeCalls) -> bool:
@@ -819,7 +820,7 @@ class Machine(ReaderContext):
             return False
         kept = tentative.decide(self.call_policy, self.calls, self.ledger)
         if kept is None:
-            self._text.has_policy_text = True
+            self._text.out.has_policy_text = True
             return False
         self.calls = kept
         self.speculation.end()
@@ -862,7 +863,7 @@ class Machine(ReaderContext):
         opener = self.speculation.opener
         if self.speculation.empty_end:
             alone = "\n" in raw[self.speculation.empty_end :] or cur.pos >= len(cur.text)
-            if not (proven or alone) and self._text.has_text_on_line(self.speculation.spaces):
+            if not (proven or alone) and self._text.out.has_text_on_line(self.speculation.spaces):
                 return NO_MATCH
             return self._drop_markers(raw, self.speculation.empty_end)
         if proven and raw[:opener] in self.program.section_opens and self.speculation.origin.region == IN_CONTENT:
@@ -891,7 +892,7 @@ class Machine(ReaderContext):
         self.undo_speculation()
         self.state = self.speculation.origin
         cur.final = False
-        self._text.drop("empty_calls", cur.pos + size)
+        self._text.out.drop("empty_calls", cur.pos + size)
         return READ_TEXT
 
     # -- the end of the turn ------------------------------------------------------------------------------------

@@ -1,0 +1,273 @@
+"""Judges whether a literal in free text is a marker: its rule, its token id and the text before it decide.
+
+* An opener that is text makes its closer text, too.
+* An opener of calls may be a quotation (``evidence.py``), and a header may be the end of a sentence.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from .context import ReaderContext
+from .evidence import NOT_IN_FENCES
+from .lexer import WS
+from .markdown import IN_FENCE, IN_STRING, NO_EVIDENCE
+from .program import (
+    ANYWHERE,
+    AT_START,
+    CALL_TEXT,
+    CLOSE_CALL,
+    CLOSE_MESSAGE,
+    CLOSE_REASONING,
+    CLOSE_SECTION,
+    CLOSE_WRAP,
+    END_TOKEN,
+    ENTER_STATE,
+    IN_CONTENT,
+    IN_HEADER,
+    IN_REASONING,
+    IN_SECTION,
+    OPEN_BARE_CALLS,
+    OPEN_CALLS,
+    OPEN_HEADER,
+    OPEN_REASONING,
+    OPEN_TURN,
+    OPEN_WRAP,
+    MarkerRule,
+)
+from .tentative_calls import NEVER
+from .text_writer import TextWriter
+
+# What is known of a header inside an open message.
+NO_DOUBT: Final = 0
+NEEDS_TWO_PARTS: Final = 1
+"""It ends the message if a role and another marker follow its opener; else it is text."""
+IS_TEXT: Final = 2
+
+_SENTENCE_ENDS: Final = frozenset(".!?。！？:")
+_CLOSING_SIGNS: Final = " \t\"')]*_`”’"
+"""Characters that may follow the end of a sentence."""
+_QUOTED_CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_MESSAGE})
+
+
+@final
+class MarkerJudge:
+    """Judges the literals in the free text of one output."""
+
+    def __init__(self, context: ReaderContext, out: TextWriter) -> None:
+        self.context: ReaderContext = context
+        self.out: TextWriter = out
+        self.in_fence: bool = False
+        """True if the opener of calls or the header that was judged last is inside a fence."""
+        self.header_doubt: int = NO_DOUBT
+        """What has to be known of that header."""
+        self.ends_message: bool = False
+        """True if a message is open that it ends."""
+        self.wrapped: bool = False
+        """True between the markers around content."""
+        self.has_start: bool = False
+        """True after the start of the turn, if the output has written it."""
+        self.has_closed: bool = False
+        """True if reasoning has been closed before."""
+        self.open_quotes: int = 0
+        """Number of openers that are content, and whose closers have not come: those are content, too."""
+        self.refused: int = 0
+        """Number of openers of calls that were text because they are quoted or only spelled."""
+        self._quotes_calls: bool = False
+        """True after an opener of calls in a string, until an opener that nothing quotes."""
+        self._text_marker: int = -1
+        """Where the last marker ends that is text because it was only spelled or is in a string, in characters of the
+        output. White space and further markers that belong to it may follow."""
+
+    def begin_output(self) -> None:
+        """Begin the output here: all before it was the prompt's."""
+        self.has_closed = False
+        self.open_quotes = 0
+
+    def accepts(self, rule: MarkerRule, start: int, end: int) -> bool:
+        """True if the literal at ``start`` is a marker here."""
+        context = self.context
+        kind = rule.kind
+        if context.checks_ids and not context.may_be_marker(start, end):
+            if kind == OPEN_CALLS:
+                self._text_marker = context.base + end
+                self.refused += 1
+            return False
+        if kind == OPEN_CALLS:
+            return self._accepts_calls(rule, start, end)
+        if kind == OPEN_REASONING:
+            return self._accepts_reasoning(start, end)
+        if kind == OPEN_HEADER:
+            self._judge_header(rule, start, end)
+            return True
+        if kind == CALL_TEXT:
+            self.open_quotes += rule.target
+            return False
+        if kind in _QUOTED_CLOSES and self._is_quoted_close(kind):
+            return False
+        if kind == OPEN_WRAP:
+            return not self.wrapped and (rule.where == ANYWHERE or self._nothing_before(start))
+        return self._accepts_other(rule, start, end)
+
+    def _accepts_other(self, rule: MarkerRule, start: int, end: int) -> bool:
+        """True if the literal at ``start`` is a marker here: a close, or one that is rare."""
+        kind = rule.kind
+        if kind == CLOSE_WRAP:
+            return self.wrapped
+        if rule.where == AT_START and not self._may_begin(rule, start):
+            return False
+        if kind in (CLOSE_SECTION, CLOSE_CALL):
+            return self._accepts_close(kind, start, end)
+        if kind == OPEN_BARE_CALLS:
+            return self._nothing_before(start)
+        return self._accepts_state(rule, start, end) if kind == ENTER_STATE else kind != END_TOKEN
+
+    def _is_quoted_close(self, kind: int) -> bool:
+        """True if a close belongs to an opener that is content."""
+        if not self.open_quotes or (kind == CLOSE_WRAP and self.wrapped):
+            return False
+        if kind != CLOSE_MESSAGE and self.context.state.region != IN_CONTENT:
+            return False
+        self.open_quotes -= 1
+        return True
+
+    def _accepts_close(self, kind: int, start: int, end: int) -> bool:
+        """True if a close of a call or a section belongs to calls that have been read."""
+        context = self.context
+        directly = self.right_after_call(start)
+        if self._quotes_calls and not directly:
+            # Another call of the quotation may follow.
+            self._text_marker = context.base + end
+        if kind == CLOSE_CALL:
+            return directly
+        if context.speculation.section_is_text:
+            context.speculation.section_is_text = False
+            context.in_section = False
+            return False
+        return context.in_section or directly
+
+    def _accepts_state(self, rule: MarkerRule, start: int, end: int) -> bool:
+        """True if the marker of a hand-written config counts here."""
+        context = self.context
+        if rule.needs_id and (context.checks_ids or rule.needs_id == 2) and not context.has_id(start, end):
+            return False
+        events = context.config_events
+        return events is None or events.accepts(context.cur.text, context.cur.pos, start)
+
+    def take_opener_as_text(self) -> None:
+        """Take note that an opener is content, so that its closer is content, too."""
+        self.open_quotes += 1
+
+    def _accepts_reasoning(self, start: int, end: int) -> bool:
+        """True if the opener at the cursor begins reasoning. If it is content, its closer will be, too."""
+        context = self.context
+        if self.out.at_start or context.state.region != IN_CONTENT:
+            return self.out.at_start
+        spaces = "".join(context.spaces)
+        before = self.out.before.text()
+        if before is None or not (before.in_fence or (not spaces and before.after_backtick)):
+            begins_line = "\n" in spaces or self.out.after_call
+            directly = context.program.repeats and not spaces
+            if begins_line or directly or context.has_id(start, end):
+                return True
+        self.open_quotes += 1
+        return False
+
+    def _accepts_calls(self, rule: MarkerRule, start: int, end: int) -> bool:
+        context = self.context
+        self.in_fence = False
+        if rule.where == IN_SECTION and not context.in_section:
+            return False
+        if rule.ambiguous and not self._begins_sentence(start):
+            return False
+        if rule.lacks and not context.in_section:
+            is_provable = context.checks_ids and context.is_special(rule.lacks)
+            if is_provable or not context.tools.known:
+                return False
+        if context.state.region == IN_REASONING and context.reasoning_calls == NEVER:
+            return False
+        if self._text_marker < 0 and self.out.before.is_empty:
+            self._quotes_calls = False
+            return True  # no text is before it
+        return context.has_id(start, end) or not self._is_quoted_call(start, end)
+
+    def _judge_header(self, rule: MarkerRule, start: int, end: int) -> None:
+        """Find out what has to be known of the header at the cursor before it may end an open message."""
+        context = self.context
+        header = context.program.header
+        assert header is not None
+        self.in_fence = False
+        self.header_doubt = NO_DOUBT
+        self.ends_message = not (self.out.at_start or header.closes.empty)
+        if context.has_id(start, end):
+            return
+        if self._is_quoted_call(start, end):
+            self.header_doubt = IS_TEXT
+        elif self.ends_message and not self._begins_line_or_sentence():
+            self.header_doubt = IS_TEXT if rule.where == IN_HEADER else NEEDS_TWO_PARTS
+
+    def _begins_line_or_sentence(self) -> bool:
+        """True if a line begins at the cursor, or the end of a sentence is before it."""
+        if self.out.after_call or any("\n" in spaces for spaces in self.context.spaces):
+            return True
+        before = self.out.before.text()
+        return before is not None and before.last_but(_CLOSING_SIGNS) in _SENTENCE_ENDS
+
+    def _is_quoted_call(self, start: int, end: int) -> bool:
+        """True if the text before the opener of calls at ``start`` makes it text. So does a marker before it that is
+        text, if both belong together."""
+        context = self.context
+        if self._follows_text_marker(start):
+            self.refused += 1
+            self._text_marker = context.base + end
+            return True
+        if context.state.region != IN_CONTENT and context.program.header is None:
+            return False
+        spaces = "\n" if self.out.at_start or self.out.after_call else "".join(context.spaces)
+        evidence = self.out.before.evidence(spaces)
+        if evidence == NO_EVIDENCE:
+            self._quotes_calls = False
+            return False
+        if evidence == IN_FENCE and self.out.before.quoted_calls != NOT_IN_FENCES:
+            self.in_fence = True
+            return False
+        context.report("quoted_call", start, end)
+        self.refused += 1
+        self._quotes_calls = evidence == IN_STRING
+        if self._quotes_calls:
+            self._text_marker = context.base + end
+        return True
+
+    def _follows_text_marker(self, start: int) -> bool:
+        """True if only white space comes between a marker that is text and ``start``."""
+        context = self.context
+        if self._text_marker < 0 or context.ledger.frontier > self._text_marker:
+            return False
+        begin = max(self._text_marker - context.base, context.cur.pos)
+        return not context.cur.text[begin:start].strip(WS)
+
+    def _begins_sentence(self, start: int) -> bool:
+        """True if an opener that is a word may begin a call at ``start``: where content begins or, if the tools are
+        known, where a line or a sentence begins, and directly after a marker."""
+        cur = self.context.cur
+        before = "".join(self.context.spaces) + cur.text[cur.pos : start]
+        text = before.rstrip(WS)
+        if not text and (self.out.at_start or self.out.fresh or self.out.after_call):
+            return self.out.at_start or self.out.after_call or self.context.tools.known
+        end = (text or self.out.before.last_piece)[-1:]
+        begins = "\n" in before[len(text) :] or (end in _SENTENCE_ENDS and end != ":" and len(text) < len(before))
+        return begins and self.context.tools.known
+
+    def right_after_call(self, start: int) -> bool:
+        cur = self.context.cur
+        return self.out.after_call and not cur.text[cur.pos : start].strip(WS)
+
+    def _nothing_before(self, start: int) -> bool:
+        """True if the region has only had white space before ``start``."""
+        cur = self.context.cur
+        return self.out.at_start and not cur.text[cur.pos : start].strip(WS)
+
+    def _may_begin(self, rule: MarkerRule, start: int) -> bool:
+        """True if a marker that counts only at the start is there; the start of the turn counts once."""
+        is_second = rule.kind == OPEN_TURN and (self.has_start or self.has_closed)
+        return self._nothing_before(start) and not is_second

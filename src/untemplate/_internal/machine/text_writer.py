@@ -1,0 +1,234 @@
+"""Writes free text: emits it, with the white space that is not a marker's.
+
+* White space at the end of the text waits for what follows. White space that touches a marker belongs to the marker.
+* Places are in characters of the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from .context import ReaderContext
+from .diagnostics import DiagnosticCode
+from .events import EventReceiver
+from .evidence import Evidence
+from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
+from .lexer import WS, shared_start
+from .program import IN_CONTENT, IN_REASONING
+
+_NOBODY: Final = EventReceiver()
+
+
+@final
+class TextWriter:
+    """Writes the free text of one output."""
+
+    def __init__(self, context: ReaderContext) -> None:
+        self.context: ReaderContext = context
+        self.before: Evidence = Evidence(context)
+        """The text so far."""
+        self.fresh: bool = False
+        """True if only white space has followed the last marker."""
+        self.lead: str = ""
+        """White space that the Format writes after the last marker, as far as it has not come."""
+        self.at_start: bool = True
+        """True if the region has only had white space so far."""
+        self.after_call: bool = False
+        """True if only white space has followed the last call."""
+        self.keeps_space: bool = False
+        """True if white space that touches a marker is text, unless the Format writes it there."""
+        self.unproven: bool = False
+        """True if ids are in use, and none proves the opener of the last calls."""
+        self.has_policy_text: bool = False
+        """True if a policy has turned a call into text."""
+        self._with_text: tuple[int, ...] = ()
+        """Regions of messages with headers that had text: messages of one region are joined."""
+
+    def begin_message(self, index: int) -> None:
+        """Begin a message of its own, in the state of this index."""
+        self.enter(index)
+        self.fresh = True
+        self.lead = ""
+        self.before.forget(IN_CONTENT)
+
+    def begin_output(self) -> None:
+        """Begin the output here: all before it was the prompt's."""
+        self.context.spaces = []
+        self.after_call = False
+        self.before.clear()
+        self._with_text = ()
+
+    def finish(self) -> None:
+        """End the output. White space at its very end is text, unless it follows a call or a marker."""
+        context = self.context
+        spaces = "".join(context.spaces)
+        context.spaces = []
+        if spaces and not self.after_call and not self.fresh:
+            self.emit(spaces, context.ledger.frontier + len(spaces))
+
+    def enter(self, index: int) -> None:
+        """Begin a region, in the state of this index."""
+        context = self.context
+        context.state = context.program.states[index]
+        self.at_start = True
+        self.after_call = False
+
+    def leave_calls(self, kept: bool) -> None:
+        """Go on with content after calls. ``kept``: the last one has not become text."""
+        self.at_start = False
+        self.fresh = False
+        self.after_call = kept
+
+    def emit_opener(self, text: str, end: int, size: int) -> None:
+        """Emit text that begins with an opener of calls of this size, which is text, too."""
+        self.emit_trimmed(text[:size], end - len(text) + size)
+        self.before.take_opener()
+        self.emit_trimmed(text[size:], end)
+
+    def has_text_on_line(self, spaces: Sequence[str]) -> bool:
+        """True if text precedes, on the same line, what follows this white space."""
+        last = self.before.last_piece
+        before = last[len(last.rstrip(WS)) :] + "".join(spaces)
+        return not (self.at_start or self.after_call or self.fresh) and "\n" not in before
+
+    @property
+    def quotes(self) -> bool:
+        """True if the text ends in a single backtick that opens inline code."""
+        return not self.context.spaces and self.before.opens_code
+
+    @property
+    def closing_sign(self) -> str:
+        """The sign that closes the inline code or the quotation around the marker at the cursor; empty without one."""
+        return "" if self.at_start or self.after_call else self.before.closing_sign("".join(self.context.spaces))
+
+    def emit_quotation(self, text: str, end: int) -> None:
+        """Emit a quoted call. It is a word of the inline code around it, whatever its own text is."""
+        place = self.before.place()
+        self.emit_trimmed(text, end)
+        self.before.return_to(place)
+
+    def pass_on(self, text: str) -> None:
+        """Take note of text before the cursor that has been emitted without being read."""
+        context = self.context
+        receiver = context.receiver
+        context.receiver = _NOBODY
+        self.emit_trimmed(text, context.base)
+        context.receiver = receiver
+
+    def keep_space(self, own: str) -> None:
+        """Emit the white space between text and the marker at the cursor, except ``own``, which belongs to it. By
+        default all of it does."""
+        context = self.context
+        if not self.keeps_space or self.at_start or self.fresh or self.after_call:
+            return
+        spaces = "".join(context.spaces)
+        size = shared_start(spaces[::-1], own[::-1])
+        kept = spaces[: len(spaces) - size]
+        context.spaces = [spaces[len(kept) :]] if size else []
+        if kept:
+            self.emit(kept, context.base + context.cur.pos - size)
+
+    def drop(self, code: DiagnosticCode, end: int) -> None:
+        """Drop and report the text from the cursor to ``end``. White space before it stays, if it follows text."""
+        context = self.context
+        spaces = "".join(context.spaces)
+        context.spaces = []
+        if spaces and not self.at_start and not self.after_call:
+            self.emit(spaces, context.base + context.cur.pos)
+        context.mark(MARKUP, context.cur.pos)
+        context.report(code, context.cur.pos, end)
+        context.cur.pos = end
+        context.mark(DROPPED, end)
+
+    def drop_marker(self, end: int) -> None:
+        """Read a marker up to ``end``. The white space before it belongs to it."""
+        context = self.context
+        context.spaces = []
+        context.cur.pos = end
+        context.mark(MARKUP, end)
+
+    def emit_trimmed(self, piece: str, end: int) -> None:
+        """Emit text of the state that ends at ``end``, except white space that may belong to a marker."""
+        if not piece:
+            return
+        context = self.context
+        if not context.state.trims:
+            self.emit(piece, end)
+            return
+        if self.fresh:
+            piece = self._first_text(piece, end)
+            if not piece:
+                return
+        body = piece.rstrip(WS)
+        spaces = context.spaces
+        if not body:
+            spaces.append(piece)
+            context.limit_spaces(end)
+            return
+        after = piece[len(body) :]
+        if spaces:
+            context.spaces = [after] if after else []
+            self.emit("".join(spaces) + body, end - len(after))
+        else:
+            self.emit(body, end - len(after))
+            if after:
+                spaces.append(after)
+        if after:
+            context.limit_spaces(end)
+
+    def _first_text(self, piece: str, end: int) -> str:
+        """Return the first text after a marker, without white space that belongs to it; empty if none has come."""
+        context = self.context
+        text = piece.lstrip(WS)
+        self.fresh = not text
+        if self.keeps_space:
+            size = shared_start(piece, self.lead)
+            self.lead = self.lead[size:] if size == len(piece) else ""
+            text = piece[size:]
+        if len(text) < len(piece):
+            context.ledger.mark(MARKUP, end - len(text))
+        if self.fresh and text:
+            context.spaces.append(text)
+            context.limit_spaces(end)
+            return ""
+        return text
+
+    def emit(self, text: str, end: int) -> None:
+        """Emit text of the state unchanged."""
+        context = self.context
+        region = context.state.region
+        before = self.before
+        if self.unproven and self.after_call:
+            self.unproven = False
+            context.ledger.report("unproven_call", end - len(text), end - len(text))
+        if self.at_start or self.after_call or region != before.region:
+            before.begin_line(region)
+            if self.at_start:
+                self._begin_text(region)
+        before.add(text)
+        if region == IN_CONTENT:
+            context.receiver.content(text)
+            context.ledger.mark(CONTENT_TEXT, end)
+        elif region == IN_REASONING:
+            context.receiver.reasoning(text)
+            context.ledger.mark(REASONING_TEXT, end)
+        else:
+            events = context.config_events
+            context.ledger.mark(DROPPED if events is None else events.chunk(region, text, end - len(text)), end)
+        self.at_start = False
+        self.after_call = False
+
+    def _begin_text(self, region: int) -> None:
+        """Begin the text of a message, joined to an earlier message of the same kind."""
+        receiver = self.context.receiver
+        header = self.context.program.header
+        if header is None or region not in (IN_CONTENT, IN_REASONING):
+            return
+        if region in self._with_text:
+            if header.join and region == IN_CONTENT:
+                receiver.content(header.join)
+            elif header.join:
+                receiver.reasoning(header.join)
+        else:
+            self._with_text = (*self._with_text, region)
