@@ -50,13 +50,13 @@ test-grammar: $(STAMP) ## law 10 against xgrammar, llguidance and llama.cpp (slo
 
 test-batch: $(STAMP) ## files, tables and clusters with pyarrow, datasets, polars and ray (opt-in; its own .venv-batch)
 	@test -x .venv-batch/bin/python || $(BIN)/python -m venv .venv-batch
-	@.venv-batch/bin/pip install -qq 'ray[data]>=2.40' 'pyarrow>=16' datasets polars pytest pytest-benchmark hypothesis \
+	@.venv-batch/bin/pip install -qq 'ray[data]>=2.40' 'pyarrow>=16' datasets polars pytest hypothesis \
 	    tokenizers transformers jinja2 msgspec jsonschema-rs
 	@PYTHONPATH=src .venv-batch/bin/python -m pytest tests/batch tests/test_tokens.py
 
 test-scaling: $(STAMP) ## Redis, Ray Serve and traces with the real packages (opt-in; redis-server; its own .venv-scaling)
 	@test -x .venv-scaling/bin/python || $(BIN)/python -m venv .venv-scaling
-	@.venv-scaling/bin/pip install -qq . './gateway[redis,otel,ray-serve]' pytest pytest-benchmark pytest-xdist hypothesis httpx openai
+	@.venv-scaling/bin/pip install -qq . './gateway[redis,otel,ray-serve]' pytest pytest-xdist hypothesis httpx openai
 	@PYTHONPATH=src:gateway/src .venv-scaling/bin/python -m pytest gateway/gateway_tests/scaling
 
 test-edge: $(STAMP) ## the files of deploy/ for nginx and HAProxy, in the real ones of Debian (opt-in; apt-get, in build/edge)
@@ -138,7 +138,7 @@ compiled: $(STAMP) ## the engine compiled by mypyc, in build/compiled: the same 
 	@PYTHONPATH=$(CURDIR)/build/compiled $(PYTEST) -o pythonpath=. tests/machine tests/laws tests/vllm_api tests/test_*.py -n 2
 
 bench: $(STAMP) ## pytest-benchmark, one process
-	@$(PYTEST) benchmarks --benchmark-enable --benchmark-only
+	@$(PYTEST) -p pytest_benchmark.plugin benchmarks --benchmark-only
 
 bench-compare: $(STAMP) ## speed against another checkout: BASE=folder, and OPTIONS=--quick, --only=TEXT, --limit=1.05
 	@test -n "$(BASE)" || { echo "make bench-compare needs BASE=folder, a checkout to compare with" >&2; exit 1; }

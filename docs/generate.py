@@ -55,9 +55,9 @@ from untemplate.formats import Entry, Evidence, Kind, entries, named
 from untemplate.formats import _registry as registry
 from untemplate.formats._family import Engine
 from untemplate.formats._registry import chosen_name
+from untemplate.formats._suggesting import ranked, suggested
 from untemplate.formats._unlisted import UNLISTED
 from untemplate.policy import Policy
-from untemplate.selection import ranked, suggested
 from untemplate_gateway import settings
 from untemplate_gateway.protocols.fields import Ignored, Open, describe, description, fields_of, nested
 from untemplate_gateway.protocols.openapi import requests

@@ -21,6 +21,8 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
+from ._internal.reasoning_field import name_reasoning
+
 __all__ = [
     "CallStatus",
     "ChatCompletionRequest",
@@ -193,23 +195,6 @@ def _plain(value: Any, exclude_none: bool, exclude_defaults: bool, extensions: b
     if hasattr(value, "model_dump"):  # the caller's own pydantic models
         return value.model_dump(exclude_none=exclude_none, exclude_unset=exclude_defaults)
     return msgspec.to_builtins(value)
-
-
-_REASONING_FIELDS = ("reasoning", "reasoning_content", "both", "inline")
-
-
-def name_reasoning(dump: dict[str, Any], field: str) -> dict[str, Any]:
-    """Rename the dump's ``reasoning`` as policy ``reasoning_field`` says: ``reasoning``, ``reasoning_content`` or
-    ``both``. Changes the dump, and returns it.
-
-    Raises:
-        ValueError: another field.
-    """
-    if field not in _REASONING_FIELDS:
-        raise ValueError(f"reasoning_field: {field!r} is not one of: {', '.join(map(repr, _REASONING_FIELDS))}")
-    if field in ("reasoning_content", "both") and "reasoning" in dump:
-        dump["reasoning_content"] = dump["reasoning"] if field == "both" else dump.pop("reasoning")
-    return dump
 
 
 def _function() -> str:

@@ -15,20 +15,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ._internal.backends.abilities import bound
 from ._internal.log import logger
+from ._internal.model_files import document, folder_of, model_type_of
 from .errors import CheckpointError
 from .format import Format, FormatError
-from .formats import IncompatibleFormatsError, Kind, lookup, merge, named
-from .formats._registry import IndexRow, model_type_of_architecture, rows
-from .templates._gguf_file import GgufError, read_gguf
+from .formats import IncompatibleFormatsError, merge, named
+from .formats._suggesting import BY_TYPE, suggested
 
 if TYPE_CHECKING:
     from .analysis import Certificate, Prepared
@@ -41,11 +39,11 @@ _log = logger()
 Source = Literal["enforced", "response-template", "catalogue", "analysis", "passthrough"]
 """Origin of a Format that was considered."""
 
-ENFORCED: Final = "enforced"
-RESPONSE_TEMPLATE: Final = "response-template"
-CATALOGUE: Final = "catalogue"
-ANALYSIS: Final = "analysis"
-PASSTHROUGH: Final = "passthrough"
+_ENFORCED: Final = "enforced"
+_RESPONSE_TEMPLATE: Final = "response-template"
+_CATALOGUE: Final = "catalogue"
+_ANALYSIS: Final = "analysis"
+_PASSTHROUGH: Final = "passthrough"
 _MIN_SCORE: Final = 0.5
 """Lowest score with which an uncertified Format is preferred to passthrough."""
 _KNOWN: Final = 0.2
@@ -187,7 +185,7 @@ def _selected(
     """Choose the Format for a model when no name is enforced."""
     notes: list[str] = []
     prepared = _prepared(model if template is None else template, notes)
-    folder = _folder(model)
+    folder = folder_of(model)
     tried: list[Tried] = []
     for attempt in _attempts(model, folder, model_type, response_template, prepared, notes):
         tried.append(attempt)
@@ -211,9 +209,9 @@ def _template_of(prepared: Prepared | None) -> ChatTemplate | None:
 
 
 def _enforced(enforce: str | None, reasoning: str | None) -> Selection:
-    fmt = named(enforce if enforce is not None else PASSTHROUGH, reasoning=reasoning, files=True)
-    name = enforce if reasoning is None else f"{enforce or PASSTHROUGH} with {reasoning}"
-    return Selection(Tried(ENFORCED, str(name), fmt, None, "enforced by the operator"))
+    fmt = named(enforce if enforce is not None else _PASSTHROUGH, reasoning=reasoning, files=True)
+    name = enforce if reasoning is None else f"{enforce or _PASSTHROUGH} with {reasoning}"
+    return Selection(Tried(_ENFORCED, str(name), fmt, None, "enforced by the operator"))
 
 
 def _calls_only(fmt: Format) -> bool:
@@ -240,11 +238,11 @@ def _uncertified(tried: list[Tried], notes: list[str], *, measured: bool) -> Sel
 
     A catalogue entry knows spellings that no template shows, so a little less may be measured of it.
     """
-    usable = [t for t in tried if t.format is not None and (t.source == CATALOGUE or t.score >= _MIN_SCORE)]
+    usable = [t for t in tried if t.format is not None and (t.source == _CATALOGUE or t.score >= _MIN_SCORE)]
     best = max(
         usable,
-        key=lambda t: (t.reads_calls, t.score + (_KNOWN if t.source == CATALOGUE else 0.0)),
-        default=Tried(PASSTHROUGH, PASSTHROUGH, named(PASSTHROUGH), None, "everything is content"),
+        key=lambda t: (t.reads_calls, t.score + (_KNOWN if t.source == _CATALOGUE else 0.0)),
+        default=Tried(_PASSTHROUGH, _PASSTHROUGH, named(_PASSTHROUGH), None, "everything is content"),
     )
     tried = tried if best in tried else [*tried, best]
     reason = best.remark or "nothing could be certified"
@@ -274,7 +272,7 @@ def _attempts(
     if shipped is not None:
         yield _response_template(shipped, prepared)
     for name, fmt, why in suggested(model, model_type or model_type_of(model)):
-        yield _measured(CATALOGUE, name, fmt, why, prepared)
+        yield _measured(_CATALOGUE, name, fmt, why, prepared)
     if prepared is not None:
         yield _analysed(prepared)
     elif not notes:
@@ -285,15 +283,15 @@ def _response_template(shipped: Mapping[str, Any], prepared: Prepared | None) ->
     try:
         fmt = Format.from_response_template(dict(shipped))
     except (FormatError, TypeError, ValueError) as error:
-        return Tried(RESPONSE_TEMPLATE, RESPONSE_TEMPLATE, None, None, f"cannot be translated to a Format: {error}")
-    return _measured(RESPONSE_TEMPLATE, fmt.name, fmt, "shipped with the checkpoint", prepared)
+        return Tried(_RESPONSE_TEMPLATE, _RESPONSE_TEMPLATE, None, None, f"cannot be translated to a Format: {error}")
+    return _measured(_RESPONSE_TEMPLATE, fmt.name, fmt, "shipped with the checkpoint", prepared)
 
 
 def _measured(source: Source, name: str, fmt: Format, why: str, prepared: Prepared | None) -> Tried:
     if prepared is None:
         return Tried(source, name, fmt, None, f"{why}; there is no template to certify it against")
     tried = Tried(source, name, fmt, prepared.certify(fmt), why)
-    if why.startswith(_BY_TYPE) and (fmt.tools or fmt.channels is not None) and not tried.reads_calls:
+    if why.startswith(BY_TYPE) and (fmt.tools or fmt.channels is not None) and not tried.reads_calls:
         # A type is shared by models that write no calls, or write them in another way.
         return replace(tried, remark=f"{why}; not certified: no call could be measured")
     return _judged(tried)
@@ -306,7 +304,7 @@ def _analysed(prepared: Prepared) -> Tried:
     certificate = analysis.certificate
     fmt = bound(analysis.format, certificate.capabilities)
     why = f"inferred from the template ({analysis.result.variant or 'no calls'})"
-    return _judged(Tried(ANALYSIS, fmt.name, fmt, certificate, why))
+    return _judged(Tried(_ANALYSIS, fmt.name, fmt, certificate, why))
 
 
 def _judged(tried: Tried) -> Tried:
@@ -371,108 +369,6 @@ def _looks_like_path(model: str) -> bool:
     return model.startswith((".", "/", "~")) or model.endswith(".gguf") or model.count("/") > 1 or "\\" in model
 
 
-def _folder(model: str | os.PathLike[str] | None) -> Path | None:
-    if model is None:
-        return None
-    try:
-        path = Path(model)
-        return path if path.is_dir() else None
-    except (OSError, ValueError):
-        return None
-
-
-def _document(folder: Path | None, name: str) -> dict[str, Any]:
-    """Return a JSON object from the folder; an empty one if it cannot be read."""
-    if folder is None:
-        return {}
-    try:
-        data = json.loads((folder / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
-
-
 def _shipped(folder: Path | None) -> Mapping[str, Any] | None:
-    found = _document(folder, "tokenizer_config.json").get("response_template")
+    found = document(folder, "tokenizer_config.json").get("response_template")
     return found if isinstance(found, dict) else None
-
-
-def model_type_of(model: str | os.PathLike[str] | None) -> str | None:
-    """Return the model type of a folder's ``config.json``, or for the architecture of a GGUF file."""
-    if model is not None and os.fspath(model).endswith(".gguf"):
-        try:
-            architecture = read_gguf(model).get("general.architecture")
-        except (GgufError, OSError):
-            return None
-        return model_type_of_architecture(architecture) if isinstance(architecture, str) else None
-    found = _document(_folder(model), "config.json").get("model_type")
-    return found if isinstance(found, str) else None
-
-
-# -- Suggestions of the catalogue ---------------------------------------------------------------------------------
-
-_SEPARATORS: Final = re.compile(r"[^a-z0-9]+")
-_ID_RANK: Final = 100
-"""Added to the rank of a matching id. An id counts more than a type: Qwen3-Coder is of type ``qwen3_moe`` as well."""
-_BY_TYPE: Final = "model type"
-"""Begins the reason of a suggestion that rests on nothing but the type."""
-_MAX_TOOLS: Final = 2
-"""Most tool entries that are suggested for one model."""
-
-
-def suggested(model: str | os.PathLike[str] | None, model_type: str | None) -> Iterator[tuple[str, Format, str]]:
-    """Yield (name, Format, reason) of the catalogue entries that a model's id and type suggest, most specific first."""
-    tools: list[tuple[IndexRow | None, str]] = [*ranked("tool", model, model_type)[:_MAX_TOOLS]]
-    reasoning, why_reasoning = next(iter(ranked("reasoning", model, model_type)), (None, ""))
-    given: set[str] = set()
-    for tool, why in tools or [(None, "")]:
-        found = _combined(tool, reasoning)
-        if found is not None and found[0] not in given:
-            given.add(found[0])
-            yield *found, why or why_reasoning
-
-
-def _combined(tool: IndexRow | None, reasoning: IndexRow | None) -> tuple[str, Format] | None:
-    """Return the name and the Format of both entries together; of the tool entry alone if they do not fit."""
-    if tool is None:
-        return None if reasoning is None else (reasoning.name, lookup("reasoning", reasoning.name).format)
-    if reasoning is None:
-        return tool.name, lookup("tool", tool.name).format
-    try:
-        fmt = named(tool.name, reasoning=reasoning.name)
-    except (IncompatibleFormatsError, FormatError):
-        return tool.name, lookup("tool", tool.name).format
-    return fmt.name, fmt
-
-
-def ranked(kind: Kind, model: str | os.PathLike[str] | None, model_type: str | None) -> list[tuple[IndexRow, str]]:
-    """Return the entries that id or type suggest, the most specific first, each with the reason. Imports no family."""
-    found: list[tuple[int, IndexRow, str]] = []
-    identifier = "" if model is None else os.fspath(model)
-    for row in rows():
-        if row.kind != kind or not row.verified:
-            continue
-        length, pattern = max(((_matched(identifier, pattern), pattern) for pattern in row.models), default=(0, ""))
-        if length:
-            found.append((length + _ID_RANK, row, f"{identifier} matches {pattern}"))
-        elif model_type and (model_type in row.model_types or _same_word(model_type, (row.name, *row.aliases))):
-            found.append((1, row, f"{_BY_TYPE} {model_type}"))
-    found.sort(key=lambda item: -item[0])
-    return [(row, why) for _, row, why in found]
-
-
-def _matched(identifier: str, pattern: str) -> int:
-    """Return the number of literal characters in a pattern that an id, or its last part, matches; 0 if it does not."""
-    if not identifier:
-        return 0
-    name = identifier.rstrip("/").rpartition("/")[2]
-    for text, wanted in ((identifier, pattern), (name, pattern.rpartition("/")[2])):
-        if wanted.strip("*") and fnmatchcase(text.lower(), wanted.lower()):
-            return len(pattern.replace("*", ""))
-    return 0
-
-
-def _same_word(model_type: str, names: tuple[str, ...]) -> bool:
-    """True if one of the names is this model type, case and punctuation aside."""
-    word = _SEPARATORS.sub("", model_type.lower())
-    return any(_SEPARATORS.sub("", name.lower()) == word for name in names)

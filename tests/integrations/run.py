@@ -24,7 +24,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 PACKAGES: Final = Path(__file__).parent / "packages"
 NAMES: Final = sorted(path.stem for path in PACKAGES.glob("*.txt"))
-COMMON: Final = ["pytest>=8.3", "pytest-benchmark>=5.1", "hypothesis", "httpx", "jinja2", "msgspec", "jsonschema-rs"]
+COMMON: Final = ["pytest>=8.3", "hypothesis", "httpx", "jinja2", "msgspec", "jsonschema-rs"]
 FIRST: Final = "# pip install "
 DOORS: Final = "tests/integrations/test_doors.py"
 ELSEWHERE: Final = {

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..messages import DeltaMessage, ParsedOutput, name_reasoning
+from ..messages import DeltaMessage, ParsedOutput
 from ..policy import Policy
 from .backends.stream import StreamBackend
 from .deltas import Collected, finish_reason_of
 from .machine.snapshot import Snapshot
+from .reasoning_field import name_reasoning
 from .tokens.decoding import Detokenizer, TokenTable
 from .tokens.spans import ParsedTokens
 

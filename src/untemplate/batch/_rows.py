@@ -18,9 +18,10 @@ import msgspec
 from .._internal.backends.call_log import no_warnings
 from .._internal.guess import Sample
 from .._internal.output_parser import OutputParser
+from .._internal.suggestions import did_you_mean
 from .._internal.tokens.decoding import load_tokenizer
 from .._internal.tokens.spans import Straddling, TokenSpan
-from ..errors import IncompatibleFormatsError, UnknownFormatError, did_you_mean
+from ..errors import IncompatibleFormatsError, UnknownFormatError
 from ..format import Format
 from ..formats import named
 from ..messages import Diagnostic, ParsedOutput, Span

@@ -30,10 +30,10 @@ _LEAST: Final = "2026.3"
 _oss: Final = partner("bfcl_eval.model_handler.local_inference.base_oss_handler", "bfcl-eval", _LEAST)
 _utils: Final = partner("bfcl_eval.model_handler.utils", "bfcl-eval", _LEAST)
 _types: Final = partner("bfcl_eval.constants.type_mappings", "bfcl-eval", _LEAST)
-override: Final[Any] = partial(_oss.override, check_signature=False)
+_override: Final[Any] = partial(_oss.override, check_signature=False)
 """BFCL refuses methods that replace one of its own without this. Its check of signatures rejects ``dict[str, Any]``."""
 
-PREFIX: Final = "untemplate/"
+_PREFIX: Final = "untemplate/"
 
 
 class UntemplateHandler(_oss.OSSHandler):  # type: ignore[name-defined, misc]
@@ -50,26 +50,26 @@ class UntemplateHandler(_oss.OSSHandler):  # type: ignore[name-defined, misc]
     def _parser(self) -> OutputParser:
         return parser_of(self.tokenizer, self.format_name)
 
-    @override  # type: ignore[untyped-decorator]
+    @_override  # type: ignore[untyped-decorator]
     def _pre_query_processing_prompting(self, test_entry: dict[str, Any]) -> dict[str, Any]:
         functions = test_entry["function"]
         tools = _utils.convert_to_tool(functions, _types.GORILLA_TO_OPENAPI, self.model_style)
         return {"message": [], "function": tools}
 
-    @override  # type: ignore[untyped-decorator]
+    @_override  # type: ignore[untyped-decorator]
     def _format_prompt(self, messages: Any, function: Any) -> str:
         tools = [tool if "function" in tool else {"type": "function", "function": tool} for tool in function]
         options = {"tools": tools or None, "tokenize": False, "add_generation_prompt": True}
         return str(self.tokenizer.apply_chat_template(messages, **options))
 
-    @override  # type: ignore[untyped-decorator]
+    @_override  # type: ignore[untyped-decorator]
     def _query_prompting(self, inference_data: dict[str, Any]) -> Any:
         response, seconds = super()._query_prompting(inference_data)
         # BFCL passes nothing else to the method that reads the answer, and it asks from several threads.
         response.untemplate = inference_data["inference_input_log"]["formatted_prompt"], inference_data["function"]
         return response, seconds
 
-    @override  # type: ignore[untyped-decorator]
+    @_override  # type: ignore[untyped-decorator]
     def _parse_query_response_prompting(self, api_response: Any) -> dict[str, Any]:
         prompt, tools = api_response.untemplate
         choice = api_response.choices[0]
@@ -88,14 +88,14 @@ class UntemplateHandler(_oss.OSSHandler):  # type: ignore[name-defined, misc]
             "output_token": api_response.usage.completion_tokens,
         }
 
-    @override  # type: ignore[untyped-decorator]
+    @_override  # type: ignore[untyped-decorator]
     def _add_assistant_message_prompting(
         self, inference_data: dict[str, Any], model_response_data: dict[str, Any]
     ) -> dict[str, Any]:
         inference_data["message"].append(model_response_data["model_responses_message_for_chat_history"])
         return inference_data
 
-    @override  # type: ignore[untyped-decorator]
+    @_override  # type: ignore[untyped-decorator]
     def _add_execution_results_prompting(
         self, inference_data: dict[str, Any], execution_results: list[str], model_response_data: dict[str, Any]
     ) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class UntemplateHandler(_oss.OSSHandler):  # type: ignore[name-defined, misc]
             inference_data["message"].append({"role": "tool", "tool_call_id": call_id, "content": result})
         return inference_data
 
-    @override  # type: ignore[untyped-decorator]
+    @_override  # type: ignore[untyped-decorator]
     def decode_ast(self, result: Any, language: Any, has_tool_call_tag: bool) -> Any:
         """Return the calls of an answer.
 
@@ -114,7 +114,7 @@ class UntemplateHandler(_oss.OSSHandler):  # type: ignore[name-defined, misc]
             raise ValueError(f"the answer has no calls: {result!r:.200}")
         return result
 
-    @override  # type: ignore[untyped-decorator]
+    @_override  # type: ignore[untyped-decorator]
     def decode_execute(self, result: Any, has_tool_call_tag: bool) -> Any:
         """Return the calls of an answer as Python expressions. Raises ValueError without calls."""
         return _utils.convert_to_function_call(self.decode_ast(result, None, has_tool_call_tag))
@@ -137,7 +137,7 @@ def register(model: str, format: str | None = None) -> str:
     """
     config = partner("bfcl_eval.constants.model_config", "bfcl-eval", _LEAST)
     handler = type("UntemplateHandler", (UntemplateHandler,), {"format_name": format, "__module__": __name__})
-    config.MODEL_CONFIG_MAPPING[PREFIX + model] = config.ModelConfig(
+    config.MODEL_CONFIG_MAPPING[_PREFIX + model] = config.ModelConfig(
         model_name=model,
         display_name=f"{model} (untemplate)",
         url=f"https://huggingface.co/{model}",
@@ -147,15 +147,15 @@ def register(model: str, format: str | None = None) -> str:
         is_fc_model=True,
         underscore_to_dot=True,  # tools are offered with "_" in place of "."
     )
-    return PREFIX + model
+    return _PREFIX + model
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run ``bfcl`` with the models that its arguments name with ``untemplate/``."""
     chosen = list(sys.argv[1:] if arguments is None else arguments)
     for word in re.split(r"[\0=,]", "\0".join(chosen)):
-        if word.startswith(PREFIX):
-            register(word.removeprefix(PREFIX))
+        if word.startswith(_PREFIX):
+            register(word.removeprefix(_PREFIX))
     partner("bfcl_eval.__main__", "bfcl-eval", _LEAST).cli(chosen)
 
 

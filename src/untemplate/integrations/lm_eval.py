@@ -25,11 +25,11 @@ from ..messages import ParsedOutput
 
 __all__ = ["text_filter"]
 
-Part = Literal["content", "reasoning", "tool_calls"]
+_Part = Literal["content", "reasoning", "tool_calls"]
 
 
 def text_filter(
-    parser: str | OutputParser, part: Part = "content", tools: Sequence[Any] | None = None
+    parser: str | OutputParser, part: _Part = "content", tools: Sequence[Any] | None = None
 ) -> Callable[[Iterable[Sequence[str]], Any], list[list[Any]]]:
     """Return a filter function that replaces each response by a part of its message.
 
@@ -52,7 +52,7 @@ def text_filter(
     return apply
 
 
-def _part(parsed: ParsedOutput, part: Part) -> Any:
+def _part(parsed: ParsedOutput, part: _Part) -> Any:
     if part == "tool_calls":
         return [{"name": call.function.name, "arguments": call.function.arguments} for call in parsed.tool_calls]
     return getattr(parsed, part) or ""

@@ -13,8 +13,9 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .._internal.reasoning_field import name_reasoning
 from .._internal.stream import Stream
-from ..messages import DeltaMessage, ParsedOutput, name_reasoning
+from ..messages import DeltaMessage, ParsedOutput
 from ._partner import partner
 
 if TYPE_CHECKING:

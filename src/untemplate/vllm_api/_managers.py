@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar, TypeVar
 
-from ..errors import close_names, did_you_mean
+from .._internal.suggestions import close_names, did_you_mean
 from ..format import Format
 from ..formats import Kind, UnknownFormatError, half, named, names
 from ._delegating import _WrappedParser

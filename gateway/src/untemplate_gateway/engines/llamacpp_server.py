@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from untemplate.errors import close_names, did_you_mean
+from untemplate._internal.suggestions import close_names, did_you_mean
 
 from ..processes import start_python
 from .base import EngineError

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
-from untemplate.errors import close_names, did_you_mean
+from untemplate._internal.suggestions import close_names, did_you_mean
 from untemplate.templates import ChatTemplate, TemplateError
 
 from ..errors import ApiError

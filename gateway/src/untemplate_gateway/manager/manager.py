@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from untemplate.errors import close_names, did_you_mean
+from untemplate._internal.suggestions import close_names, did_you_mean
 
 from ..engines.base import Health
 from ..errors import ApiError, bad_request, not_found

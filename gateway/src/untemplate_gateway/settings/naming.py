@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from untemplate.errors import close_names, did_you_mean
+from untemplate._internal.suggestions import close_names, did_you_mean
 
 ENVIRONMENT: Final = "UNTEMPLATE_"
 """Prefix of all variables."""

@@ -13,8 +13,8 @@ from importlib.metadata import entry_points
 from typing import Any, Final, Protocol
 
 from ... import __version__
-from ...errors import close_names, did_you_mean
 from ..installed import install_command
+from ..suggestions import close_names, did_you_mean
 from .common import UsageError
 from .options.common import CODES
 

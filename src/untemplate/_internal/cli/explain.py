@@ -100,7 +100,7 @@ def _found(source: str, enforced: str | None, policy: Policy) -> Known:
     """Read and analyse a model or a template, and select its Format."""
     from ...analysis import AnalysisError, analyze, prepare
     from ...formats import named
-    from ...selection import PASSTHROUGH, select
+    from ...selection import select
     from ...templates import ChatTemplate, TemplateError
 
     if enforced is not None:
@@ -122,7 +122,7 @@ def _found(source: str, enforced: str | None, policy: Policy) -> Known:
         raise UsageError(problem + _nearest(source))
     with quiet():
         selection = select(_model(source), template=template, enforce=enforced)
-    if problem and selection.source == PASSTHROUGH:
+    if problem and selection.source == "passthrough":
         raise UsageError(problem + _nearest(source))
     certificate = selection.certificate
     if certificate is None and prepared is not None:

@@ -118,7 +118,8 @@ def _show_model(model: str, *, as_json: bool) -> bool:
     """Print the entries for a hub id, a folder or a model type. Return True if there are any."""
     from ...formats import lookup
     from ...formats._registry import KINDS, chosen_name
-    from ...selection import model_type_of, ranked, suggested
+    from ...formats._suggesting import ranked, suggested
+    from ..model_files import model_type_of
 
     model_type = model_type_of(Path(model)) if os.path.isdir(model) else model
     found = [(lookup(kind, row.name), why) for kind in KINDS for row, why in ranked(kind, model, model_type)]

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from ...errors import AnalysisError, InspectorError, TemplateError, UnknownFormatError, did_you_mean
+from ...errors import AnalysisError, InspectorError, TemplateError, UnknownFormatError
 from ...format import Format
 from ...formats import entries, named
 from ...policy import Policy
@@ -19,6 +19,7 @@ from ...templates import ChatTemplate
 from ..backends.call_log import no_warnings
 from ..guess import guess
 from ..output_parser import OutputParser
+from ..suggestions import did_you_mean
 from .cases import MAX_TEXT, Case, open_stream, parser_for_tokens
 from .compare import compare, read_events
 from .splits import every_split, one_split

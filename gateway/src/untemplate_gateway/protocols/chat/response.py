@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from untemplate.messages import DeltaMessage, DeltaToolCall, ParsedOutput, name_reasoning
+from untemplate._internal.reasoning_field import name_reasoning
+from untemplate.messages import DeltaMessage, DeltaToolCall, ParsedOutput
 
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
 from ..encoding import ChunkWriter, encode, encode_text

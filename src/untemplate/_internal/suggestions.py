@@ -1,0 +1,25 @@
+"""Suggestions for names that do not exist, for messages of errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+__all__ = ["close_names", "did_you_mean"]
+
+
+def close_names(name: str, valid: Iterable[str], most: int = 3) -> tuple[str, ...]:
+    """Return the valid names that are nearest to an unknown one, the nearest first.
+
+    Args:
+        name: the unknown name.
+        valid: all valid names.
+        most: how many to return.
+    """
+    import difflib  # takes a millisecond, and this is rare
+
+    return tuple(difflib.get_close_matches(name, list(valid), n=most, cutoff=0.7))
+
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """Return the part of an error message that suggests names: ``; did you mean 'a' or 'b'?``; empty without names."""
+    return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
