@@ -24,6 +24,7 @@ from typing import Any
 
 from ...errors import UntemplateError
 from ...format import Format
+from ...messages import ParsedOutput
 from ..output_parser import OutputParser
 
 __all__ = ["CommandError", "Parser", "command", "own_parser"]
@@ -54,16 +55,18 @@ def own_parser(formats: Mapping[str, Any]) -> Parser:
             for i, piece in enumerate(request["pieces"]):
                 stream.feed(piece, () if vocabulary is None else vocabulary.ids(tokens[i]))
             stream.finish(request["finish_reason"])
-            parsed = stream.result()
-            calls = [
-                {"name": call.function.name, "arguments": call.function.arguments, "status": call.status}
-                for call in parsed.tool_calls
-            ]
-            message = {"reasoning": parsed.reasoning or "", "content": parsed.content or "", "tool_calls": calls}
-            codes = [diagnostic.code for diagnostic in parsed.diagnostics]
-            yield {"id": request["id"], "message": message, "diagnostics": codes}
+            yield {"id": request["id"], **_answer(stream.result())}
 
     return answers
+
+
+def _answer(parsed: ParsedOutput) -> dict[str, Any]:
+    calls = [
+        {"name": call.function.name, "arguments": call.function.arguments, "status": call.status}
+        for call in parsed.tool_calls
+    ]
+    message = {"reasoning": parsed.reasoning or "", "content": parsed.content or "", "tool_calls": calls}
+    return {"message": message, "diagnostics": [diagnostic.code for diagnostic in parsed.diagnostics]}
 
 
 class _Vocabulary:
