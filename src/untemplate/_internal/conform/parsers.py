@@ -55,12 +55,12 @@ def own_parser(formats: Mapping[str, Any]) -> Parser:
             for i, piece in enumerate(request["pieces"]):
                 stream.feed(piece, () if vocabulary is None else vocabulary.ids(tokens[i]))
             stream.finish(request["finish_reason"])
-            yield {"id": request["id"], **_answer(stream.result())}
+            yield {"id": request["id"], **_own_answer(stream.result())}
 
     return answers
 
 
-def _answer(parsed: ParsedOutput) -> dict[str, Any]:
+def _own_answer(parsed: ParsedOutput) -> dict[str, Any]:
     calls = [
         {"name": call.function.name, "arguments": call.function.arguments, "status": call.status}
         for call in parsed.tool_calls
