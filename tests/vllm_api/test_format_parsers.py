@@ -252,6 +252,14 @@ def test_open_at_the_start(make, text, over, content, count):
     assert half.count_reasoning_tokens(ids(text)) == count - dropped(half, text)
 
 
+@pytest.mark.parametrize("space", ["", "\n"])
+def test_an_opening_marker_that_repeats_the_prompts_is_no_token(space):
+    half = reasoning("deepseek_r1")
+    text = f"{space}<think>ab</think>c"
+    assert half.extract_reasoning(text, None) == ("ab", "c")
+    assert half.count_reasoning_tokens(ids(text)) == 2
+
+
 def test_nothing_has_not_ended_reasoning():
     assert not reasoning().is_reasoning_end([])
     assert not parser().is_reasoning_end([])

@@ -91,7 +91,9 @@ class Marks:
         since = 0 if opened else -1
         total = 0
         for begin, end, opens in self._find(ids):
-            if opens and (since < 0 or self._drops):
+            if opens and since == 0 and self._is_blank(ids[:begin]):
+                since = end  # It repeats the marker of the prompt, and is dropped.
+            elif opens and (since < 0 or self._drops):
                 total += begin - since if since >= 0 else 0
                 since = end
             elif not opens and since >= 0:
@@ -111,10 +113,13 @@ class Marks:
             return opened
         # Without a turn start, only the very end of a prompt is certain not to be the user's text.
         last = list(prompt_ids[-_TAIL:])
-        while last and not (self._table.bytes_of(last[-1]) or b"?").strip():
+        while last and self._is_blank(last[-1:]):
             last.pop()
         found = self._find(last)
         return found[-1][2] if found and found[-1][1] == len(last) else None
+
+    def _is_blank(self, ids: Sequence[int]) -> bool:
+        return not any((self._table.bytes_of(token) or b"?").strip() for token in ids)
 
     def _output(self, ids: Sequence[int], opened: bool) -> tuple[Sequence[int], bool]:
         turn = self._turn(ids)
