@@ -96,8 +96,7 @@ class Matrix:
     def check(self) -> None:
         """Request everything."""
         with self._client() as client, ThreadPoolExecutor(8) as pool:
-            for way, answer in zip(WAYS, pool.map(lambda way: self._ask(client, way, 500), WAYS), strict=True):
-                self._count(way.api, f"{way}: {self._problem(way, answer)}", self._problem(way, answer) == "")
+            self._whole(client, pool, WAYS)
             for cut in self.cuts(client, pool, WAYS):
                 self._count(cut.column, str(cut), not cut.is_wrong)
             list(pool.map(lambda way: self._abort(client, way), WAYS))
@@ -105,10 +104,15 @@ class Matrix:
             self._count(ABORTED, f"{running} requests still run", not running)
         ways = random.Random(0).choices(WAYS, k=CLIENTS)
         with self._client() as client, ThreadPoolExecutor(CLIENTS) as pool:
-            for way, answer in zip(ways, pool.map(lambda way: self._ask(client, way, 500), ways), strict=True):
-                self._count(AT_ONCE, f"{way}: {self._problem(way, answer)}", self._problem(way, answer) == "")
+            self._whole(client, pool, ways, AT_ONCE)
         if "Traceback" in self._log.read_text("utf-8", errors="replace"):
             self.wrong.append(f"a traceback in {self._log}")
+
+    def _whole(self, client: httpx.Client, pool: Executor, ways: Sequence[Way], column: str | None = None) -> None:
+        """Request answers that are not cut; count each in a column, by default that of its API."""
+        for way, answer in zip(ways, pool.map(lambda way: self._ask(client, way, 500), ways), strict=True):
+            problem = self._problem(way, answer)
+            self._count(column or way.api, f"{way}: {problem}", not problem)
 
     def cuts(self, client: httpx.Client, pool: Executor, ways: Sequence[Way]) -> Iterator[Cut]:
         """Cut answers: after every token and by all stop strings with ``auto``, at some places with other choices."""
