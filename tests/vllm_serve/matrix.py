@@ -83,15 +83,12 @@ class Matrix:
         log: its log.
         asked: the text of the request.
         message: the expected message: ``reasoning`` (optional) and ``calls``.
-        closed: True if the prompt has closed reasoning, so that calls which the Responses API forces begin at once:
-            vLLM's engine constrains them from the first token. The other APIs let a grammar decide that allows both.
     """
 
-    def __init__(self, url: str, log: Path, asked: str, message: dict[str, Any], *, closed: bool = False) -> None:
+    def __init__(self, url: str, log: Path, asked: str, message: dict[str, Any]) -> None:
         self._url, self._log, self._asked = url, log, asked
         self._reasoning: str = message.get("reasoning", "")
         self._calls: list[tuple[str, dict[str, Any]]] = message["calls"]
-        self._closed = closed
         self._right: Counter[str] = Counter()
         self._total: Counter[str] = Counter()
         self.wrong: list[str] = []
@@ -156,8 +153,7 @@ class Matrix:
         calls = [(name, json.loads(arguments)) for name, arguments in answer.calls]
         # Streamed by Chat Completions, the finish reason of a call that the client has named is `stop`, as OpenAI's.
         asks = not (way.stream and way.api == "chat" and way.choice == "named")
-        at_once = self._closed and way.api == "responses" and way.choice in ("required", "named")
-        expected = "" if at_once else self._reasoning, "", self._calls, asks
+        expected = self._reasoning, "", self._calls, asks
         found = answer.reasoning, answer.content, calls, answer.asks
         return "" if found == expected else f"expected {expected}, found {found}"
 

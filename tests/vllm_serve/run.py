@@ -75,8 +75,6 @@ class Case(NamedTuple):
     script: int
     request: dict[str, Any]
     message: dict[str, Any]
-    closed: bool = False
-    """True if the prompt has closed reasoning."""
 
 
 def calls_of(parser: OutputParser) -> list[tuple[str, dict[str, Any]]]:
@@ -115,13 +113,11 @@ def make(folder: Path, template: Path, eos: str, tokens: Sequence[str] = ()) -> 
     special = {*tokens, *parser.format.special_tokens, *re.findall(r"<\|[^|<>\s]{1,30}\|>", source)}
     write_checkpoint(folder, source, sorted(special), eos, texts)
     offered: dict[str, Any] = {"tools": TOOLS}
-    reasons = parser.format.reasoning
-    closed = reasons is not None and prompt.rstrip().endswith(reasons.close.text.strip())
     plain = {"extra_body": {"chat_template_kwargs": {"enable_thinking": False}}} if reasoning else {}
     return parser, [
         Case("content", 0, {**offered, **plain}, messages[0]),
         Case("reasoning", 1, {}, messages[1]),
-        Case("calls", 2, offered, messages[2], closed),
+        Case("calls", 2, offered, messages[2]),
         Case("calls, required", 2, {**offered, "tool_choice": "required"}, messages[2]),
     ]
 
@@ -279,9 +275,9 @@ class Results:
         self.wrong: list[str] = []
         self.matrix: dict[str, list[str]] = {}
 
-    def ask_everything(self, name: str, url: str, log: Path, asked: str, case: Case) -> None:
+    def ask_everything(self, name: str, url: str, log: Path, asked: str, message: dict[str, Any]) -> None:
         """Request one message in every way."""
-        matrix = Matrix(url, log, asked, case.message, closed=case.closed)
+        matrix = Matrix(url, log, asked, message)
         matrix.check()
         self.matrix[name] = matrix.cells
         self.wrong += [f"{name}, {problem}" for problem in matrix.wrong]
@@ -352,8 +348,7 @@ def check_demo(results: Results, work: Path) -> None:
         calls = [(call.function.name, json.loads(call.function.arguments)) for call in parsed.tool_calls]
         print(f"{DEMO}: {text!r}", flush=True)
         if parsed.reasoning and len(calls) > 1 and not parsed.content:
-            message = {"reasoning": parsed.reasoning, "calls": calls}
-            results.ask_everything(DEMO, url, log, asked, Case("calls", 0, {}, message))
+            results.ask_everything(DEMO, url, log, asked, {"reasoning": parsed.reasoning, "calls": calls})
         else:
             results.wrong.append(f"{DEMO}: not a thought and two calls: {text!r}")
 
@@ -387,7 +382,7 @@ def main() -> int:
         log = given.work / f"{family}.log"
         with serving(vllm_serve(folder, *PLUGIN), free_port(), log) as url:
             results.check(family, "plugin", url, cases)
-            results.ask_everything(family, url, log, question(cases[2]), cases[2])
+            results.ask_everything(family, url, log, question(cases[2]), cases[2].message)
             for way in ("--upstream", "--upstream-chat") if not given.plugin else ():
                 log = given.work / f"{family}{way}.log"
                 command = gateway(way, url, "--chat-template", str(given.source / template))
@@ -396,7 +391,7 @@ def main() -> int:
         for name, arguments in SERVERS.items() if family == next(iter(FAMILIES)) else ():
             log = given.work / f"{family}-{name.replace(' ', '-')}.log"
             with serving(vllm_serve(folder, *PLUGIN, *arguments), free_port(), log) as url:
-                results.ask_everything(f"{family}, {name}", url, log, question(cases[2]), cases[2])
+                results.ask_everything(f"{family}, {name}", url, log, question(cases[2]), cases[2].message)
         if family in IN_PROCESS and not given.plugin:
             with serving(vllm_serve(folder), free_port(), given.work / f"{family}-bare.log") as url:
                 log = given.work / f"{family}-bare--upstream-chat.log"
