@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-__all__ = ["APIS", "CHOICES", "NAME", "TOOLS", "Answer", "ask", "body", "judge"]
+__all__ = ["APIS", "CHOICES", "NAME", "TOOLS", "Answer", "ask", "body", "judge", "read"]
 
 APIS = {"chat": "/chat/completions", "responses": "/responses", "anthropic": "/messages"}
 """Name of an API → its path."""
@@ -97,17 +97,18 @@ def judge(answer: Answer | str, calls: Sequence[tuple[str, dict[str, Any]]]) -> 
     """
     if isinstance(answer, str):
         return "error", answer
-    broken = [call for call in answer.calls if _is_broken(call, calls)]
+    broken = [(name, arguments) for name, arguments in answer.calls if (name, read(arguments)) not in calls]
     if broken:
         return "served" if answer.asks else "shown", broken
     return ("empty" if answer.is_empty else ""), answer
 
 
-def _is_broken(call: tuple[str, str], calls: Sequence[tuple[str, dict[str, Any]]]) -> bool:
+def read(arguments: str) -> Any:
+    """Return arguments as a value; their text if they are not JSON."""
     try:
-        return (call[0], json.loads(call[1])) not in calls
+        return json.loads(arguments)
     except ValueError:
-        return True
+        return arguments
 
 
 def _events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:

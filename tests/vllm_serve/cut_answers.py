@@ -47,8 +47,7 @@ def main() -> int:
     for family in given.family or PARSERS:
         template, eos = FAMILIES[family]
         folder = given.work / family
-        _, cases = make(folder, given.source / template, eos, TOKENS.get(family, ()))
-        case = cases[2]
+        case = make(folder, given.source / template, eos, TOKENS.get(family, ())).every_way
         tool, reasoning = PARSERS[family]
         own = ["--enable-auto-tool-choice", "--tool-call-parser", tool]
         own += ["--reasoning-parser", reasoning] if reasoning else []

@@ -15,7 +15,6 @@ marked as completed. It is wrong, too, if nothing is left of the output after it
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import time
@@ -29,7 +28,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from tests.vllm_serve.answers import APIS, CHOICES, Answer, ask, body, judge
+from tests.vllm_serve.answers import APIS, CHOICES, Answer, ask, body, judge, read
 
 BY_LIMIT, BY_STOP, ABORTED, AT_ONCE = "cut by max_tokens", "cut by stop", "aborted", "50 at once"
 COLUMNS = (*APIS, BY_LIMIT, BY_STOP, ABORTED, AT_ONCE)
@@ -150,7 +149,7 @@ class Matrix:
             written = [name for name, _ in self._calls] + [str(v) for _, found in self._calls for v in found.values()]
             as_text = not answer.calls and all(word in answer.content for word in written)
             return "" if as_text and answer.reasoning == self._reasoning else f"expected text, found {answer}"
-        calls = [(name, json.loads(arguments)) for name, arguments in answer.calls]
+        calls = [(name, read(arguments)) for name, arguments in answer.calls]
         # Streamed by Chat Completions, the finish reason of a call that the client has named is `stop`, as OpenAI's.
         asks = not (way.stream and way.api == "chat" and way.choice == "named")
         expected = self._reasoning, "", self._calls, asks

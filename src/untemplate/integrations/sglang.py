@@ -49,13 +49,15 @@ _Result: Final = _templates._ReasoningResult
 _log: Final = logging.getLogger("sglang.untemplate")
 
 _CHOSEN: Final[WeakKeyDictionary[Any, Format]] = WeakKeyDictionary()
+_named: Final = lru_cache(maxsize=64)(named)
+"""The Format of a name, for all requests."""
 _TOOL: Final = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 
 
 def _format_of(name: str | None, tokenizer: Any) -> Format:
     """Return the Format of this name, or the one that the tokenizer's chat template certifies, chosen once."""
     if name is not None:
-        return named(name)
+        return _named(name)
     if tokenizer is None:
         raise ValueError("untemplate needs the tokenizer's chat template; without one, name a format: untemplate:NAME")
     found = _CHOSEN.get(tokenizer)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, ClassVar, Final
 from weakref import WeakKeyDictionary
 
@@ -39,6 +40,8 @@ _log: Final = logging.getLogger("vllm.untemplate")
 """A child of vLLM's own logger, whose handlers it uses."""
 
 _CHOSEN: Final[WeakKeyDictionary[Any, Format]] = WeakKeyDictionary()
+_named: Final = lru_cache(maxsize=64)(partial(named, files=True))
+"""The Format of a name; merging its two halves takes longer than all else that a request's parser needs."""
 
 
 def __getattr__(name: str) -> type[Any]:
@@ -55,7 +58,7 @@ def format_of(tokenizer: Any, name: str = "") -> Format:
     certifies, chosen once.
     """
     if name:
-        return named(name, files=True)
+        return _named(name)
     found = _CHOSEN.get(tokenizer)
     if found is None:
         found = _CHOSEN[tokenizer] = _choose(tokenizer)
