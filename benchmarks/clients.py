@@ -54,12 +54,12 @@ def emit(events: int, ready: Connection) -> None:
 
 
 async def own(url: str) -> int:
-    from untemplate_gateway.engines.wire import Client, Events
+    from untemplate_gateway.engines.wire import Client, events
 
-    client, events, found = Client(url), Events(), 0
+    client, reader, found = Client(url), events(), 0
     async with client.request("POST", "/", b"{}") as response:
         while chunk := await response.read():
-            found += len(events.feed(chunk))
+            found += len(reader.feed(chunk))
     await client.close()
     return found
 
@@ -67,24 +67,24 @@ async def own(url: str) -> int:
 async def with_aiohttp(url: str) -> int:
     import aiohttp
 
-    from untemplate_gateway.engines.wire import Events
+    from untemplate_gateway.engines.wire import events
 
-    events, found = Events(), 0
+    reader, found = events(), 0
     async with aiohttp.ClientSession() as session, session.post(url, data=b"{}") as response:
         async for chunk in response.content.iter_any():
-            found += len(events.feed(chunk))
+            found += len(reader.feed(chunk))
     return found
 
 
 async def with_httpx(url: str) -> int:
     import httpx
 
-    from untemplate_gateway.engines.wire import Events
+    from untemplate_gateway.engines.wire import events
 
-    events, found = Events(), 0
+    reader, found = events(), 0
     async with httpx.AsyncClient() as client, client.stream("POST", url, content=b"{}") as response:
         async for chunk in response.aiter_raw():
-            found += len(events.feed(chunk))
+            found += len(reader.feed(chunk))
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import uvicorn
 
 from untemplate_gateway.app import Gateway, create_app
-from untemplate_gateway.connections import server_config
+from untemplate_gateway.connections import ServerConfig
 from untemplate_gateway.manager import Manager
 from untemplate_gateway.manager.manager import Status
 from untemplate_gateway.manager.model import Model
@@ -64,8 +64,8 @@ def running(
     settings.setdefault("shutdown_grace", 1.0)
     held = Settings(**settings)
     app = create_app(manager, held)
-    grace = round(settings["shutdown_grace"]) + 1
-    config = server_config(app, held, log_level="error", timeout_graceful_shutdown=grace, lifespan="on")
+    config = ServerConfig(app, held, log_level="error", lifespan="on")
+    config.timeout_graceful_shutdown = round(settings["shutdown_grace"]) + 1
     server = uvicorn.Server(config)
     # Without a protocol number, asyncio leaves Nagle's algorithm on, and each request waits 40 ms for an
     # acknowledgement.

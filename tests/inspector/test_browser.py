@@ -21,14 +21,11 @@ import pytest
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
-import httpx  # noqa: E402
 import jsonschema_rs  # noqa: E402
 from axe_playwright_python.sync_playwright import Axe  # noqa: E402
 from canitoolcall.fixtures import Fixture, spec_dir  # noqa: E402
 from PIL import Image  # noqa: E402
 
-from gateway_tests.scripted import scripted  # noqa: E402
-from gateway_tests.server import LONG, running  # noqa: E402
 from tests.inspector.outputs import CASES, HERMES, HOSTILE, events, length_at  # noqa: E402
 from tests.inspector.test_views import CALL, TEMPLATE  # noqa: E402
 from untemplate import OutputParser  # noqa: E402
@@ -473,29 +470,6 @@ def test_one_file_needs_no_server(browser: Any, tmp_path: Path):
     page.wait_for_timeout(100)
     assert (page.title(), watched.problems) == ("untemplate inspector", [])
     context.close()
-
-
-def test_an_output_that_the_gateway_served(browser: Any):
-    output = f"<think>\nHm.\n</think>\n\n{HERMES}"
-    with running([scripted(output)], api_keys=("secret",), inspect_outputs=5) as gateway:
-        asked = {"messages": [{"role": "user", "content": "Hi"}]}
-        headers = {"x-api-key": "secret"}
-        httpx.post(f"{gateway.url}/v1/chat/completions", json=asked, headers=headers, timeout=LONG)
-        context = browser.new_context()
-        page = context.new_page()
-        page.goto(f"{gateway.url}/inspect")
-        page.wait_for_selector("#key-field:visible")
-        page.fill("#key", "secret")
-        page.keyboard.press("Tab")
-        page.wait_for_selector("#served-field:visible")
-        page.select_option("#served", index=1)
-        page.wait_for_selector("#raw .row")
-        assert page.input_value("#model") == "scripted"
-        # No tools were offered, so there are no calls.
-        assert page.inner_text("#summary") == (
-            "Format hermes+qwen3: reasoning, content, 0 calls; finish_reason stop; 0 diagnostics."
-        )
-        context.close()
 
 
 # -- Speed, access, looks -----------------------------------------------------------------------------------------

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import msgspec
 import pytest
 
 from gateway_tests.scripted import scripted
-from gateway_tests.server import LONG, running, soon
+from gateway_tests.server import LONG, running
 from tests.inspector.outputs import HERMES, HOSTILE
 from untemplate._internal.cli import main
 from untemplate._internal.inspector import FILES, Inspector
@@ -166,7 +165,7 @@ def test_the_gateway_s_requests():
             return found.status_code, found.json()
 
         status, choices = ask("choices", {})
-        assert (status, choices["models"], "served" in choices) == (200, ["scripted"], False)
+        assert (status, choices["models"]) == (200, ["scripted"])
         status, view = ask("parse", {"text": OUTPUT, "model": "scripted"})
         assert (status, view["calls"][0]["status"]) == (200, "ok")
         status, template = ask("template", {"model": "scripted"})
@@ -182,37 +181,6 @@ def test_models_are_not_read_from_disk_for_clients(tmp_path: Path):
     with running([scripted("x")]) as gateway:
         found = httpx.post(f"{gateway.url}/inspect/api/template", json={"model": str(tmp_path)}, timeout=LONG)
         assert found.status_code == 404
-
-
-def test_served_outputs_are_kept_for_their_owner():
-    with running([scripted(OUTPUT)], api_keys=("one", "two"), inspect_outputs=2) as gateway:
-        one, two = {"x-api-key": "one"}, {"x-api-key": "two"}
-
-        def ask(route: str, body: Any, key: dict[str, str]) -> Any:
-            return httpx.post(f"{gateway.url}/inspect/api/{route}", json=body, headers=key, timeout=LONG)
-
-        assert httpx.get(f"{gateway.url}/inspect/", timeout=LONG).status_code == 200
-        assert ask("choices", {}, {}).status_code == 401
-        for number in range(3):
-            asked = {**ASK, "tools": TOOLS, "stream": number == 2}
-            httpx.post(f"{gateway.url}/v1/chat/completions", json=asked, headers=one, timeout=LONG)
-        served = ask("choices", {}, one).json()["served"]
-        assert [(s["model"], s["outcome"], s["start"]) for s in served] == [("scripted", "ok", OUTPUT[:60])] * 2
-        assert ask("choices", {}, two).json()["served"] == []
-        case = ask("served", {"id": served[0]["id"]}, one).json()
-        assert (case["text"], case["tools"], case["finish_reason"]) == (OUTPUT, TOOLS, "stop")
-        assert case["prompt"].endswith("<|im_start|>assistant\n")
-        view = ask("parse", case, one).json()
-        assert (view["message"]["reasoning"], view["calls"][0]["status"]) == ("Hm.", "ok")
-        other = ask("served", {"id": served[0]["id"]}, two)
-        problem = f"the output {served[0]['id']!r} is not kept any more"
-        assert (other.status_code, other.json()["error"]["message"]) == (404, problem)
-
-
-def test_no_output_is_kept_unless_asked_for():
-    with running([scripted(OUTPUT)]) as gateway:
-        httpx.post(f"{gateway.url}/v1/chat/completions", json=ASK, timeout=LONG)
-        assert not gateway.app._inspection._served
 
 
 # -- As one file --------------------------------------------------------------------------------------------------
@@ -308,46 +276,3 @@ def test_scripts_write_text_only():
         assert re.findall(r"https?://(?!www\.w3\.org/2000/svg|example\.org)", text) == []
     page = (folder / "index.html").read_text("utf-8")
     assert re.findall(r"<script(?![^>]* src=)[^>]*>|\son\w+=|\sstyle=", page) == []
-
-
-def test_kept_outputs_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("untemplate_gateway.inspection._BYTES", 20_000)
-    with running(
-        [scripted(["a" * 6_000, "b" * 6_000, "c" * 30_000, "d" * 6_000], size=10_000)], inspect_outputs=100
-    ) as gateway:
-        found = []
-        for _ in range(4):
-            asked = httpx.post(gateway.url + "/v1/chat/completions", json=ASK, timeout=LONG)
-            assert asked.status_code == 200
-            assert soon(lambda: gateway.app._running == 0)  # an output is kept after its response was sent
-            found.append(len(gateway.app._inspection._served))
-    assert found == [1, 2, 0, 1]
-
-
-def _memory(value: Any, seen: set[int]) -> int:
-    """Return the bytes of a value and of everything in it."""
-    if id(value) in seen:
-        return 0
-    seen.add(id(value))
-    if isinstance(value, msgspec.Struct):
-        inside: Any = msgspec.structs.astuple(value)
-    elif isinstance(value, dict):
-        inside = (*value.keys(), *value.values())
-    else:
-        inside = value if isinstance(value, list | tuple) else ()
-    return sys.getsizeof(value) + sum(_memory(one, seen) for one in inside)
-
-
-def test_the_bytes_of_kept_outputs_are_what_they_take() -> None:
-    tools = [{"type": "function", "function": {"name": f"f{i}", "parameters": {"a": [[]] * 9}}} for i in range(500)]
-    with running([scripted("x")], inspect_outputs=100) as gateway:
-        asked = {**ASK, "tools": tools, "n": 4}
-        assert httpx.post(gateway.url + "/v1/chat/completions", json=asked, timeout=LONG).status_code == 200
-        assert soon(lambda: gateway.app._running == 0)
-        kept = list(gateway.app._inspection._served)
-        counted = sum(one.size for one in kept)
-        assert counted == gateway.app._inspection._bytes
-        assert _memory(kept, set()) <= counted < 2 * len(json.dumps(tools))
-        body = {"id": kept[0].id}
-        found = httpx.post(f"{gateway.url}/inspect/api/served", json=body, timeout=LONG).json()
-        assert found["tools"] == tools

@@ -226,14 +226,15 @@ def test_a_model_that_does_not_fit(tmp_path: Path):
     size = size_text(path.stat().st_size)
     needs = f"about 568 MB (weights {size}, KV cache 268 MB for 1048576 tokens)"
     assert checks(path, available=400_000_000)["memory"] == (
-        "warning",
-        f"{needs}, 400 MB free: too large; a context of 262144 tokens would fit",
+        "ok",
+        f"{needs}, 400 MB free; llama.cpp shortens the context to what fits",
     )
     assert checks(path, available=100)["memory"] == (
         "warning",
         f"{needs}, 100 bytes free: too large; a smaller quantization may fit",
     )
     assert checks(path, available=400_000_000, context=4096)["memory"][0] == "ok"
+    assert checks(path, available=400_000_000, context=1 << 20)["memory"][0] == "warning"
     folder = safetensors_model(tmp_path / "st")
     assert checks(folder, available=100)["memory"] == (
         "skipped",
@@ -306,11 +307,7 @@ def test_layers_without_end(tmp_path: Path):
     assert cache_bytes_per_token(open_checkpoint(path)) == (2**32 - 1) * 2 * (16 + 16) * 2
 
 
-def test_the_context_that_fits():
-    assert Memory(0, 1000, 1000, 300_000_000 + 4096).fitting_context == 4096
-    assert Memory(0, 1000, 1000, 300_000_000 + 4095).fitting_context == 2048
-    assert Memory(0, 1000, 1000, 300_000_000 + 2047).fitting_context is None
-    assert Memory(0, None, 1000, 10**9).fitting_context is None
+def test_memory_that_is_not_known():
     assert Memory(0, 1000, 1000, None).fits is None
 
 
@@ -327,19 +324,6 @@ def no_weights(folder: Path, **files: str | bytes) -> Path:
 
 def b64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
-
-
-def varint(number: int) -> bytes:
-    return bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80]) + varint(number >> 7)
-
-
-def sentencepiece(*pieces: str) -> bytes:
-    data = b""
-    for piece in pieces:
-        text = piece.encode()
-        inner = b"\x0a" + varint(len(text)) + text + b"\x15\x00\x00\x00\x00" + b"\x18\x01"
-        data += b"\x0a" + varint(len(inner)) + inner
-    return data + b"\x12\x02\x08\x01"
 
 
 def test_a_tokenizer_json(tmp_path: Path):
@@ -386,12 +370,6 @@ def test_tiktoken(tmp_path: Path, name: str):
     assert resolve_tokenizer(open_checkpoint(folder)).get_vocab() == {"a": 0, "Ġb": 1, "c": 2, "<|end|>": 3}
 
 
-def test_sentencepiece(tmp_path: Path):
-    data = sentencepiece("<unk>", "<s>", "▁the", "é" * 100)
-    found = resolve_tokenizer(open_checkpoint(no_weights(tmp_path, **{"tokenizer.model": data})))
-    assert found.get_vocab() == {"<unk>": 0, "<s>": 1, "▁the": 2, "é" * 100: 3}
-
-
 def test_the_vocabulary_of_a_gguf_file(tmp_path: Path):
     found = resolve_tokenizer(open_checkpoint(gguf_model(tmp_path / "m.gguf")))
     assert found.get_vocab() == {token: i for i, token in enumerate(FIELDS["tokenizer.ggml.tokens"])}
@@ -402,7 +380,7 @@ def test_no_tokenizer(tmp_path: Path):
     with pytest.raises(TokenizerError) as caught:
         resolve_tokenizer(open_checkpoint(folder))
     assert str(caught.value).startswith("m: no tokenizer (tokenizer.json: ")
-    assert str(caught.value).endswith("; tokenizer.model: not a SentencePiece model)")
+    assert "; tokenizer.model: " in str(caught.value)
     folder = no_weights(tmp_path / "n", **{"config.json": '{"base_model": "org/base"}'})
     nothing = (
         f"{folder} has none of tokenizer.json, tekken.json, *.tiktoken, tiktoken.model, tokenizer.model, vocab.json"

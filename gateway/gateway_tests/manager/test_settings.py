@@ -329,7 +329,6 @@ def test_tables_of_models_inherit_the_settings_of_the_file(tmp_path: Path):
         n_parallel = 1
         [models.large]
         upstream_chat = "http://a:8000"
-        upstream_replicas = ["http://b:8000"]
         generic_tools = true
         fallbacks = ["small"]
         """,
@@ -340,21 +339,18 @@ def test_tables_of_models_inherit_the_settings_of_the_file(tmp_path: Path):
     )  # fmt: skip
     assert (small.settings.model, small.settings.name, small.settings.generic_tools) == ("demo", "small", False)
     assert (small.settings.llamacpp.n_ctx, small.settings.llamacpp.n_parallel) == (2048, 1)
-    assert (large.settings.generic_tools, large.settings.upstream_replicas) == (True, ("http://b:8000",))
+    assert large.settings.generic_tools
     assert large.settings.policy == {"strict": "true"}
 
 
 def test_secrets_of_several_models_are_not_shown(tmp_path: Path):
     path = tmp_path / "a.toml"
-    path.write_text(
-        '[models.x]\nupstream = "http://a"\nupstream_api_key = "hidden"\n'
-        'upstream_replicas = ["http://me:hid@den@b", "http://c"]'
-    )
+    path.write_text('[models.x]\nupstream = "http://me:hid@den@b"\nupstream_api_key = "hidden"\n')
     found = resolve(file=path, environ={})
     assert "hid" not in found.to_toml() + json.dumps(found.to_dict()) + repr(found.settings)
     lines = found.to_toml().splitlines()
     assert '# upstream_api_key = "***"' in lines
-    assert 'upstream_replicas = ["http://***@b", "http://c"]' in lines
+    assert 'upstream = "http://***@b"' in lines
 
 
 def test_several_models_are_shown_as_a_settings_file_that_is_read_again(tmp_path: Path):
@@ -379,7 +375,7 @@ def test_several_models_are_shown_as_a_settings_file_that_is_read_again(tmp_path
             "neutralize_markers, parser_backend, policy, preflight, reasoning_parser, replay.file, replay.speed, "
             "tool_parser, upstream, upstream_api_key, "
             "upstream_chat, upstream_concurrency, upstream_connect_timeout, upstream_model, upstream_read_timeout, "
-            "upstream_replicas, upstream_retries, "
+            "upstream_retries, "
             "vllm.dtype, vllm.enforce_eager, vllm.extra, vllm.gpu_memory_utilization, vllm.max_model_len, "
             "vllm.tensor_parallel_size, vllm.trust_remote_code",
         ),
@@ -414,7 +410,11 @@ def test_several_models_are_shown_as_a_settings_file_that_is_read_again(tmp_path
             '[models.a]\nupstream = "nowhere"',
             "models.a: upstream: 'nowhere' is not a URL like http://localhost:8001/v1",
         ),
-        ('upstream_replicas = ["http://a"]', "upstream_replicas: needs upstream or upstream_chat"),
+        (
+            'upstream_replicas = ["http://a"]',
+            "{path}: unknown setting 'upstream_replicas', which was removed: fallbacks of [models.NAME], or a load "
+            "balancer in front of the servers, do its work",
+        ),
         (
             '[models.a]\nmodel = "demo"\n[models.a]',
             "{path}: not TOML: Cannot declare ('models', 'a') twice (at line 3, column 10)",

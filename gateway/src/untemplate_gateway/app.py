@@ -23,7 +23,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Route, Router
 
-from .access import Access, is_personal
+from .access import Access, is_personal, is_private
 from .asgi import (
     BodyReader,
     Receive,
@@ -99,9 +99,9 @@ class Gateway:
         self.background = Background(self)
         self.pulls = Pulls(manager, lambda: self.settings)
         self._running = 0
-        self._inspection = Inspection(manager, settings)
         found = {("POST", path): _generating(dialect) for path, dialect in dialects().items()} | endpoints()
-        found |= self._inspection.endpoints()
+        if self.has_inspector:
+            found |= Inspection(manager).endpoints()
         routes: list[BaseRoute] = [
             Route(path, _Answering(self, endpoint), methods=[method]) for (method, path), endpoint in found.items()
         ]
@@ -110,7 +110,8 @@ class Gateway:
     @property
     def has_inspector(self) -> bool:
         """True if the gateway serves the inspector's pages."""
-        return self._inspection.on
+        wanted = self.settings.inspect
+        return wanted == "on" or (wanted == "auto" and is_private(self.settings))
 
     def refused(self, status: int) -> None:
         """Count a connection that the server refused before it was a request."""
@@ -318,7 +319,6 @@ class Gateway:
                 record.usage = session.usage
                 record.longest_gap = session.longest_gap
                 self._told.tell(notes)
-                self._inspection.keep(session, record.owner)
                 # Parsers have cycles, which would keep the messages until the garbage collector comes.
                 session.request.messages = session.request.keep = None
                 if session.failed is not None:
@@ -504,7 +504,7 @@ def _large(scope: Scope) -> bool:
 
 _FIXED: Final = (
     *("host", "port", "uds", "root_path", "workers", "shutdown_grace", "keep_alive_seconds"),
-    *("response_store", "response_ttl", "response_store_bytes", "grammar_timeout", "inspect", "inspect_outputs"),
+    *("response_store", "response_ttl", "response_store_bytes", "grammar_timeout", "inspect"),
     *("log_format", "log_level", "log_raw", "log_raw_consent", "traces"),
 )
 """Settings that only take effect at the start."""

@@ -4,16 +4,12 @@ A connection is in one of four phases, each with a limit in bytes and a deadline
 
 * Head: at most ``head_bytes``, received within ``head_timeout`` seconds; otherwise 431 or 408.
 * Body: uvicorn stops reading until the application has taken the received bytes; `asgi.BodyReader` has the deadline.
-  Framing (chunk sizes, extensions, trailers) is limited in proportion to the body.
 * Answered before the whole body has arrived: the rest is dropped for a short time, then the connection is closed.
 * Response: a client that does not read is disconnected after ``write_timeout`` seconds.
 
-With TLS there is a phase before them, the handshake, with the deadline of a head. uvicorn would begin to count after
-it, so the protocol makes the handshake itself, with asyncio's ``start_tls``.
-
-Connections are counted apart from requests. At ``max_connections``, the connection that has waited longest for a
-request is closed to make room for a new one; if none waits, the oldest one whose body has not arrived, of the address
-that has most of these. So a crowd of slow clients cannot shut others out.
+Connections are counted apart from requests; with TLS, from the end of the handshake. At ``max_connections``, the
+connection that has waited longest for a request is closed to make room for a new one; if none waits, the oldest one
+whose body has not arrived, of the address that has most of these. So a crowd of slow clients cannot shut others out.
 """
 
 from __future__ import annotations
@@ -21,9 +17,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import ssl
 from collections import Counter
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import httptools
@@ -46,50 +43,66 @@ _DROPPED: Final = 1024 * 1024
 """Most bytes that are dropped after a refusal."""
 _AHEAD: Final = 1024 * 1024
 """Bytes of requests that wait for the response to an earlier one. Further ones are read after it."""
-_FRAMING: Final = 16
-"""Most bytes of framing for each byte of body. A chunk of one byte needs five."""
 
 
-def server_config(app: Any, settings: Settings, tls: ssl.SSLContext | None = None, **more: Any) -> uvicorn.Config:
-    """Return the configuration of a uvicorn server that applies the limits and TLS files of the settings.
+class Limits:
+    """The limits of one server's connections, and the connections that they concern.
+
+    ``uvicorn.Config`` carries it: everything about a server can be sent to a worker process.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.waiting: dict[_BoundedHttpProtocol, None] = {}
+        """Connections without a request, the one that has waited longest first."""
+        self.arriving: dict[_BoundedHttpProtocol, None] = {}
+        """Connections whose request has a body that is still arriving, the oldest first."""
+        self.apply(settings)
+
+    def apply(self, settings: Settings) -> None:
+        """Apply settings that were read again, to what happens from now on."""
+        self.head_timeout = settings.head_timeout
+        self.write_timeout = settings.write_timeout
+        self.connections = settings.max_connections
+
+
+class ServerConfig(uvicorn.Config):
+    """The configuration of a uvicorn server that applies the limits and TLS files of the settings.
 
     Args:
         app: the ASGI application.
-        settings: the limits, TLS files and root path.
-        tls: the context of the TLS files, if the caller has made it.
+        settings: the limits, TLS files, grace and root path.
         more: further arguments of ``uvicorn.Config``.
-
-    Raises:
-        SettingsError: the TLS files cannot be used.
     """
-    return uvicorn.Config(
-        app,
-        http=_http_protocol(settings, tls, getattr(app, "refused", None)),
-        ws="none",
-        root_path=settings.root_path,
-        timeout_keep_alive=settings.keep_alive_seconds,  # type: ignore[arg-type]
-        access_log=False,
-        server_header=False,
-        **more,
-    )
+
+    def __init__(self, app: Any, settings: Settings, **more: Any) -> None:
+        self.limits = Limits(settings)
+        super().__init__(
+            app,
+            http=_BoundedHttpProtocol,
+            ws="none",
+            root_path=settings.root_path,
+            timeout_keep_alive=settings.keep_alive_seconds,  # type: ignore[arg-type]
+            timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
+            ssl_context_factory=partial(_tls_context, settings) if settings.tls_cert else None,
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            **more,
+        )
 
 
-def tls_context(settings: Settings) -> ssl.SSLContext | None:
-    """Return the TLS context of a server; ``None`` if the settings have no certificate.
-
-    Raises:
-        SettingsError: the TLS files cannot be used.
-    """
-    if not settings.tls_cert:
-        return None
+def _tls_context(settings: Settings, *uvicorns: object) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_alpn_protocols(["http/1.1"])
     read_certificate(context, settings)
     return context
 
 
-def read_certificate(context: ssl.SSLContext, settings: Settings) -> None:
-    """Read the TLS files of the settings, for connections that begin from now on.
+def read_certificate(context: ssl.SSLContext | None, settings: Settings) -> None:
+    """Read the TLS files of the settings, if they name any, for connections that begin from now on.
+
+    Args:
+        context: gets the certificate; ``None`` to check the files only.
 
     Raises:
         SettingsError: the TLS files cannot be used. The context is unchanged.
@@ -97,45 +110,16 @@ def read_certificate(context: ssl.SSLContext, settings: Settings) -> None:
     if not settings.tls_cert:
         return
     try:
-        for one in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), context):
+        for one in filter(None, (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), context)):
             one.load_cert_chain(settings.tls_cert, settings.tls_key or None)
     except OSError as error:  # ssl.SSLError is one
         files = " ".join(filter(None, (settings.tls_cert, settings.tls_key)))
         raise SettingsError(f"tls_cert {files}: {error.strerror or error}") from None
 
 
-def _http_protocol(
-    settings: Settings, tls: ssl.SSLContext | None, refused: Callable[[int], None] | None
-) -> type[asyncio.Protocol]:
-    """Return a protocol class for one server. Its connections share one count."""
-    shared: dict[str, Any] = {"tls": tls or tls_context(settings), "waiting": {}, "arriving": {}, "refused": refused}
-    protocol = type("BoundedHttpProtocol", (_BoundedHttpProtocol,), shared)
-    apply_limits(protocol, settings)
-    return protocol
-
-
-def apply_limits(protocol: Any, settings: Settings) -> None:
-    """Apply the limits of the settings to a class of `_http_protocol`, for what its connections do from now on."""
-    for name in ("head_timeout", "write_timeout", "max_connections"):
-        setattr(protocol, name, getattr(settings, name))
-
-
 class _BoundedHttpProtocol(HttpToolsProtocol):
-    tls: ssl.SSLContext | None
-    head_timeout: float
-    write_timeout: float
-    max_connections: int
-    waiting: dict[_BoundedHttpProtocol, None]
-    """Connections without a request, the one that has waited longest first."""
-    arriving: dict[_BoundedHttpProtocol, None]
-    """Connections whose request has a body that is still arriving, the oldest first."""
-    refused: Callable[[int], None] | None
-    """Called with the status of each error that no application answers."""
+    """A connection. All of one server share `ServerConfig.limits`."""
 
-    _handshake: asyncio.Task[None] | None = None
-    """The running TLS handshake."""
-    _early = b""
-    """Bytes that came before the handshake's task could start, or before it could continue after the handshake."""
     _timer: asyncio.TimerHandle | None = None
     """The deadline of the head, or the end of the time in which bytes are dropped."""
     _stalled: asyncio.TimerHandle | None = None
@@ -149,71 +133,31 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
     """Bytes of the current head, or bytes dropped after a refusal."""
     _fields = 0
     _field_bytes = 0
-    _body = 0
-    """Bytes of the current body."""
-    _framing = 0
-    """Bytes of framing received with the current body."""
     _unanswered: tuple[RequestResponseCycle, ...] = ()
     """The request that is being answered, and those that wait behind it."""
 
     # -- The connection ----------------------------------------------------------------------------------------------
 
+    def __init__(self, config: ServerConfig, *args: Any, **kwargs: Any) -> None:
+        super().__init__(config, *args, **kwargs)
+        self._limits = config.limits
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        if self.tls is None:
-            super().connection_made(transport)
-        else:
-            self.transport = transport
-            self.connections.add(self)
-        if self.max_connections and len(self.connections) > self.max_connections and not self._make_room():
-            if self.tls is None:
-                self._refuse(503, "the server has too many connections; try again")
-                self.transport.close()
-            else:
-                self._drop()
+        super().connection_made(transport)
+        most = self._limits.connections
+        if most and len(self.connections) > most and not self._make_room():
+            self._refuse(503, "the server has too many connections; try again")
+            self.transport.close()
             return
-        self.waiting[self] = None
-        self._set_timer(self.head_timeout)
-        if self.tls is not None:
-            self._handshake = self.loop.create_task(self._shake_hands(transport, self.tls))
-
-    async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
-        """Put TLS between the connection and this protocol. `_late` ends a handshake that takes too long."""
-        starting = self.loop.create_task(self.loop.start_tls(transport, self, tls, server_side=True))
-        try:
-            await asyncio.sleep(0)  # until it has put its protocol in the place of this one, and scheduled its start
-            if self._early:
-                self.loop.call_soon(self._hand_over, transport.get_protocol())
-            secure = await starting
-        except OSError:  # ssl.SSLError is one; or the client has left
-            secure = None
-        finally:
-            starting.cancel()
-        self._handshake = None
-        if secure is None or secure.is_closing():
-            self._drop()
-            return
-        super().connection_made(secure)
-        self._set_timer(self.head_timeout)
-        if self._early:
-            data, self._early = self._early, b""
-            self.data_received(data)
-
-    def _hand_over(self, tls: Any) -> None:
-        """Give the protocol of TLS, a buffered one, the bytes that came before it was there."""
-        data, self._early = self._early, b""
-        while data:
-            buffer = tls.get_buffer(len(data))
-            size = min(len(buffer), len(data))
-            buffer[:size] = data[:size]
-            tls.buffer_updated(size)
-            data = data[size:]
+        self._limits.waiting[self] = None
+        self._set_timer(self._limits.head_timeout)
 
     def _make_room(self) -> bool:
         """Close the connection that has waited longest for a request or its body. Return True if there was one."""
-        oldest = next(iter(self.waiting), None)
-        if oldest is None and self.arriving:
-            [(address, _)] = Counter(one._address() for one in self.arriving).most_common(1)
-            oldest = next(one for one in self.arriving if one._address() == address)
+        oldest, arriving = next(iter(self._limits.waiting), None), self._limits.arriving
+        if oldest is None and arriving:
+            [(address, _)] = Counter(one._address() for one in arriving).most_common(1)
+            oldest = next(one for one in arriving if one._address() == address)
         if oldest is not None:
             oldest._drop()
         return oldest is not None
@@ -222,8 +166,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         return self.client[0] if self.client else ""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.waiting.pop(self, None)
-        self.arriving.pop(self, None)
+        self._forget()
         self._clear_timer()
         self._clear_stalled()
         for cycle in self._unanswered:  # uvicorn tells only the last one
@@ -233,38 +176,30 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self.pipeline.clear()
         super().connection_lost(exc)
 
+    def _forget(self) -> None:
+        self._limits.waiting.pop(self, None)
+        self._limits.arriving.pop(self, None)
+
     def _drop(self) -> None:
-        if self._handshake is not None:
-            self._handshake.cancel()
-        self.waiting.pop(self, None)
-        self.arriving.pop(self, None)
+        self._forget()
         self.connections.discard(self)
         self.transport.abort()
 
     # -- What is received --------------------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        if self._handshake is not None:
-            self._early += data
-            return
         if self._refused:
             self._head += len(data)
             if self._head > _DROPPED:
                 self._drop()
             return
-        body = self._body
-        was_in_body = not self._in_head
         if self._in_head:
             self._head += len(data)
             if self._timer is None:
-                self._set_timer(self.head_timeout)
+                self._set_timer(self._limits.head_timeout)
         self._feed(data)
         if self._in_head and self._head > HEAD_BYTES:
             self._refuse(431, f"the head of the request is longer than {HEAD_BYTES} bytes")
-        elif was_in_body and not self._in_head:
-            self._framing += len(data) - (self._body - body)
-            if self._framing > HEAD_BYTES + _FRAMING * self._body:
-                self._refuse(400, "the framing of the body is much larger than the body")
 
     def _feed(self, data: bytes) -> None:
         """Parse what was received. A request for another protocol is read once more without its ``Upgrade`` header:
@@ -325,10 +260,10 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             self._refuse(400, "the request has no Host header")
             return
         self._in_head = False
-        self._head = self._body = self._framing = 0
+        self._head = 0
         self._clear_timer()
-        self.waiting.pop(self, None)
-        self.arriving[self] = None
+        self._limits.waiting.pop(self, None)
+        self._limits.arriving[self] = None
         super().on_headers_complete()
         self._unanswered = (*(one for one in self._unanswered if not one.response_complete), self.cycle)
         if len(self.pipeline) > PIPELINED:
@@ -337,7 +272,6 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             self._read_ahead()
 
     def on_body(self, body: bytes) -> None:
-        self._body += len(body)
         if not self._refused:
             super().on_body(body)
             self._read_ahead()
@@ -352,14 +286,14 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             return
         self._in_head = True
         self._head = 0
-        self.arriving.pop(self, None)
+        self._limits.arriving.pop(self, None)
         super().on_message_complete()
         if self.cycle.response_complete:  # the unread body has ended: the connection can be used again
             self._clear_timer()
             self._wait_for_request()
 
     def _wait_for_request(self) -> None:
-        self.waiting[self] = None
+        self._limits.waiting[self] = None
         self._unset_keepalive_if_required()
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
@@ -371,15 +305,15 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         if queued or self._refused or self.transport.is_closing():
             return
         if self._in_head:
-            self.waiting[self] = None
+            self._limits.waiting[self] = None
         else:
             self._unset_keepalive_if_required()
             self._set_timer(_LINGER)
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        if self.write_timeout and self._stalled is None:
-            self._stalled = self.loop.call_later(self.write_timeout, self._drop)
+        if self._limits.write_timeout and self._stalled is None:
+            self._stalled = self.loop.call_later(self._limits.write_timeout, self._drop)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -405,7 +339,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
     def _late(self) -> None:
         self._timer = None
         if self._in_head and self._head and not self._refused:
-            self._refuse(408, f"the head of the request did not arrive within {self.head_timeout:g} seconds")
+            self._refuse(408, f"the head of the request did not arrive within {self._limits.head_timeout:g} seconds")
         else:
             self._drop()
 
@@ -414,12 +348,11 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         if self._refused or self.transport.is_closing():
             return
         self._refused = True
-        if self.refused is not None:
-            self.refused(status)
         self._head = 0
-        self.arriving.pop(self, None)
+        self._forget()
         self._unset_keepalive_if_required()
-        self.waiting.pop(self, None)
+        if (count := getattr(self.config.app, "refused", None)) is not None:
+            count(status)
         if self.cycle is not None and not self.cycle.response_complete:
             self._drop()
             return

@@ -5,8 +5,6 @@ Any ASGI server, supervisor or cluster can run it: it is made from settings alon
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from .app import Gateway, create_app
 from .asgi import Receive, Scope, Send
 from .errors import ApiError
@@ -19,12 +17,10 @@ class DeferredGateway:
 
     Args:
         settings: everything about the gateway but its address.
-        ready: called when the models are loaded.
     """
 
-    def __init__(self, settings: Settings, ready: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._ready = ready
         self.gateway: Gateway | None = None
 
     def refused(self, status: int) -> None:
@@ -54,7 +50,6 @@ class DeferredGateway:
             await send({"type": "lifespan.startup.failed", "message": reason})
             return
         await send({"type": "lifespan.startup.complete"})
-        self._ready()
         await receive()
         await self.gateway.close()
         await send({"type": "lifespan.shutdown.complete"})

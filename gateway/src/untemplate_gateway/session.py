@@ -132,10 +132,6 @@ class Session:
         if request.token_ids:
             request.prompt_ids = [await self._prompt_ids(prompt) for prompt in self._prompts]
 
-    def prompt_of(self, choice: int) -> Prompt:
-        """Return the prompt that a choice answers."""
-        return self._choices[choice].prompt
-
     async def _prompt_ids(self, prompt: Prompt) -> list[int] | None:
         """Return the token ids of a prompt; ``None`` if the engine does not offer its tokenizer."""
         text = prompt.text

@@ -55,17 +55,12 @@ async def tour(url: str, model: str, *, key: str = "", out: TextIO | None = None
 
 async def _ask(client: Client, model: str, messages: list[dict[str, Any]], out: TextIO) -> dict[str, Any]:
     """Stream one answer; return it as a message."""
-    body = {
-        "model": model,
-        "messages": messages,
-        "tools": [WEATHER],
-        "stream": True,
-        "max_tokens": 300,
-        "temperature": 0,
-    }
+    body = {"model": model, "messages": messages, "tools": [WEATHER], "stream": True, "max_tokens": 300}
     deltas: list[DeltaMessage] = []
     reader, label = events(), ""
-    async with client.request("POST", "/v1/chat/completions", msgspec.json.encode(body)) as response:
+    async with client.request(
+        "POST", "/v1/chat/completions", msgspec.json.encode({**body, "temperature": 0})
+    ) as response:
         while data := await response.read():
             for event in reader.feed(data) if response.status == 200 else (data,):
                 chunk = {} if event == b"[DONE]" else json.loads(event)

@@ -9,9 +9,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import math
 import multiprocessing
 import os
 import signal
@@ -20,14 +18,15 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-import uvicorn
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import Multiprocess
 
-from .connections import allow_open_files, server_config
+from .asgi import Receive, Send
+from .connections import ServerConfig, allow_open_files
 from .deferred import DeferredGateway
 from .manager.checkpoint import CheckpointError
 from .manager.loading import check_model
@@ -35,8 +34,10 @@ from .observe import log_to_stderr
 from .settings import Settings, SettingsError
 
 _log: Final = logging.getLogger("untemplate.gateway")
-_NOT_STARTED: Final = 3
-"""Exit status of a worker whose server could not start; the log has the reason."""
+_ANSWERS: Final = 10
+"""Seconds in which a worker that runs must answer its supervisor."""
+_LOADS: Final = 600
+"""Seconds in which a worker must have loaded its models when it takes the place of another."""
 
 
 def check_workers(settings: Settings) -> None:
@@ -88,141 +89,93 @@ def run_workers(
         metrics = Path(folder, "metrics")
         metrics.mkdir()
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)  # read by the workers when they import prometheus_client
-        _Supervisor(settings_of(settings), bound, settings_again, ready).run()
+        supervisor = _Supervisor(_config(settings_of(settings)), bound, lambda: _config(settings_again()), ready)
+        supervisor.run()
+        if supervisor.failed:
+            raise SettingsError("workers: one did not start; the log above has the reason")
 
 
-class _Worker:
-    """A worker process."""
-
-    def __init__(self, settings: Settings, bound: socket.socket) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(settings, bound, theirs))
-        self.process.start()
-        theirs.close()
-        self.ready = False
-        """True after its server has started."""
-
-    def lives(self) -> bool:
-        """Update ``ready``. Return False if the process has ended."""
-        with contextlib.suppress(OSError, EOFError):
-            self.ready = self.ready or (self._pipe.poll() and self._pipe.recv_bytes() == b"ready")
-        return self.process.is_alive()
-
-    def end(self) -> None:
-        """End the process, and drop its part of the metrics that do not outlive a process."""
-        from prometheus_client.multiprocess import mark_process_dead
-
-        self.process.terminate()
-        self.process.join()
-        self._pipe.close()
-        mark_process_dead(self.process.pid)  # type: ignore[no-untyped-call]
+def _config(settings: Settings) -> ServerConfig:
+    return ServerConfig(
+        _WorkerGateway(settings),
+        settings,
+        lifespan="on",
+        workers=settings.workers,
+        timeout_worker_healthcheck=_ANSWERS,
+    )
 
 
-class _Supervisor:
+class _Supervisor(Multiprocess):
+    """uvicorn's supervisor: it replaces workers that have ended, and one after another at SIGHUP.
+
+    Args:
+        config: of the workers.
+        again: returns the configuration by the settings as they are now.
+        ready: called once, when the first worker answers.
+    """
+
     def __init__(
-        self, settings: Settings, bound: socket.socket, again: Callable[[], Settings], ready: Callable[[], None]
+        self, config: ServerConfig, bound: socket.socket, again: Callable[[], ServerConfig], ready: Callable[[], None]
     ) -> None:
-        self._settings = settings
-        self._bound = bound
+        super().__init__(config, [bound])
         self._again = again
         self._ready: Callable[[], None] | None = ready
-        self._ends = threading.Event()
-        self._reloads = False
-        self._workers: list[_Worker] = []
+        self.failed = False
+        """True if a worker could not start; its log has the reason."""
 
-    def run(self) -> None:
-        for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGBREAK"):
-            if hasattr(signal, name):
-                signal.signal(getattr(signal, name), self._on_signal)
-        try:
-            self._workers = [self._started() for _ in range(self._settings.workers)]
-            while not self._ends.wait(0.1):
-                if self._reloads:
-                    self._reloads = False
-                    self._reload()
-                self._watch()
-        finally:
-            self._bound.close()  # otherwise new connections would wait for workers that take no more
-            for worker in self._workers:
-                worker.process.terminate()
-            for worker in self._workers:
-                worker.end()
+    def keep_subprocess_alive(self) -> None:
+        from prometheus_client.multiprocess import mark_process_dead
 
-    def _on_signal(self, number: int, frame: Any) -> None:
-        if hasattr(signal, "SIGHUP") and number == signal.SIGHUP:
-            self._reloads = True
-        else:
-            self._ends.set()
-
-    def _started(self) -> _Worker:
-        return _Worker(self._settings, self._bound)
-
-    def _watch(self) -> None:
-        """Replace workers that have ended.
-
-        Raises:
-            SettingsError: one could not start.
-        """
-        for i, worker in enumerate(self._workers):
-            if worker.lives():
-                continue
-            worker.end()
-            if worker.process.exitcode == _NOT_STARTED:
-                raise SettingsError("workers: one did not start; the log above has the reason")
-            _log.warning("worker %d ended; another one takes its place", worker.process.pid)
-            self._workers[i] = self._started()
-        if self._ready is not None and any(worker.ready for worker in self._workers):
-            self._bound.listen(2048)  # the worker is about to do it as well
+        before = list(self.processes)
+        super().keep_subprocess_alive()
+        for worker in before:
+            if worker not in self.processes:
+                mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
+                _log.warning("worker %d ended; another one takes its place", worker.pid)
+        self.failed = any(worker.exitcode == STARTUP_FAILURE for worker in self.processes)
+        if self._ready is not None and any(worker.is_ready(1) for worker in self.processes):
             self._ready()
             self._ready = None
 
-    def _reload(self) -> None:
-        before = self._settings
+    def handle_hup(self) -> None:
+        before, workers = self.config, list(self.processes)
         try:
-            self._settings = self._again()
+            self.config = self._again()
         except Exception as error:  # the server continues after any error
             _log.error("reload: %s; the workers are unchanged", error)
             return
-        for i, old in enumerate(self._workers):
-            new = self._started()
-            while new.lives() and not new.ready and not self._ends.wait(0.1):
-                pass
-            if not new.ready:
-                new.end()
-                self._settings = before
-                _log.error("reload: a new worker did not start; %d of %d are replaced", i, len(self._workers))
-                return
-            self._workers[i] = new
-            old.end()
-        _log.info("reload: all workers are replaced")
+        self.config.timeout_worker_healthcheck = _LOADS
+        self.restart_all()
+        self.config.timeout_worker_healthcheck = _ANSWERS
+        replaced = sum(worker not in self.processes for worker in workers)
+        if replaced == len(workers):
+            _log.info("reload: all workers are replaced")
+        elif not self.should_exit.is_set():
+            self.config = before
+            _log.error("reload: a new worker did not start; %d of %d are replaced", replaced, len(workers))
+
+    def terminate_all(self) -> None:
+        for bound in self.sockets:
+            bound.close()  # otherwise new connections would wait for workers that take no more
+        super().terminate_all()
 
 
-# -- In the process ------------------------------------------------------------------------------------------------
+class _WorkerGateway(DeferredGateway):
+    """The gateway in a worker process."""
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        log_to_stderr(self.settings)
+        sys.setswitchinterval(0.001)
+        allow_open_files(self.settings.max_connections)
+        if hasattr(signal, "SIGHUP"):
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        threading.Thread(target=_end_with_supervisor, daemon=True).start()
+        await super()._live(receive, send)
 
 
-def _work(settings: Settings, bound: socket.socket, pipe: Connection) -> None:
-    log_to_stderr(settings)
-    sys.setswitchinterval(0.001)
-    allow_open_files(settings.max_connections)
-    if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(pipe,), daemon=True).start()
-    config = server_config(
-        DeferredGateway(settings, lambda: pipe.send_bytes(b"ready")),
-        settings,
-        lifespan="on",
-        log_config=None,
-        timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
-    )
-    server = uvicorn.Server(config)
-    server.run(sockets=[bound])
-    if not server.started:
-        sys.exit(_NOT_STARTED)
-
-
-def _end_with(pipe: Connection) -> None:
-    """End this process when the supervisor's end of the pipe is closed."""
-    with contextlib.suppress(OSError, EOFError):
-        pipe.recv_bytes()
-    os.kill(os.getpid(), signal.SIGTERM)
+def _end_with_supervisor() -> None:
+    """End this process when its supervisor has ended: the pipe between them closes."""
+    supervisor = multiprocessing.parent_process()
+    if supervisor is not None:
+        supervisor.join()
+        os.kill(os.getpid(), signal.SIGTERM)

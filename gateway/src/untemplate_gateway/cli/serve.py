@@ -11,11 +11,9 @@ import contextlib
 import errno
 import json
 import logging
-import math
 import os
 import signal
 import socket
-import ssl
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from ..app import Gateway
+    from ..connections import ServerConfig
     from ..manager import Manager, Model
     from ..settings import Settings
     from ..settings.sources import Resolved
@@ -166,7 +165,7 @@ def _check_public(settings: Settings) -> None:
 
 async def _serve(settings: Settings, bound: socket.socket | None, show: bool, again: Callable[[], Settings]) -> None:
     from ..app import create_app
-    from ..connections import allow_open_files, server_config, tls_context
+    from ..connections import ServerConfig, allow_open_files, read_certificate
     from ..errors import ApiError
     from ..manager.checkpoint import CheckpointError
     from ..manager.hub import HubError
@@ -174,7 +173,7 @@ async def _serve(settings: Settings, bound: socket.socket | None, show: bool, ag
     from ..settings import SettingsError
 
     try:
-        tls = tls_context(settings)
+        read_certificate(None, settings)
         manager = await open_manager(settings)
     except (SettingsError, CheckpointError, HubError) as error:
         raise UsageError(str(error)) from None
@@ -190,10 +189,8 @@ async def _serve(settings: Settings, bound: socket.socket | None, show: bool, ag
         except SettingsError as error:
             raise UsageError(str(error)) from None
         allow_open_files(settings.max_connections)
-        grace = math.ceil(settings.shutdown_grace)
-        more = {"uds": settings.uds or None, "log_config": None, "timeout_graceful_shutdown": grace}
-        config = server_config(app, settings, tls, **more)
-        _at_sighup(partial(_reload, app, again, config.http, tls))
+        config = ServerConfig(app, settings, uds=settings.uds or None)
+        _at_sighup(partial(_reload, app, again, config))
         await _listen(config, manager, settings, bound, show and bound is not None)
     finally:
         await manager.close(timeout=0)
@@ -217,23 +214,22 @@ def _at_sighup(again: Callable[[], Coroutine[Any, Any, None]]) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
 
 
-async def _reload(app: Gateway, again: Callable[[], Settings], protocol: Any, tls: ssl.SSLContext | None) -> None:
+async def _reload(app: Gateway, again: Callable[[], Settings], config: ServerConfig) -> None:
     """Read the settings again: first keys, limits and TLS files, then the models, which may take minutes."""
-    from ..connections import apply_limits, read_certificate
+    from ..connections import read_certificate
     from ..manager.opening import reload_models
 
     try:
         settings = again()
         _check_public(settings)
-        if tls is not None:
-            read_certificate(tls, settings)
+        read_certificate(config.ssl, settings)
     except Exception as error:  # the server continues after any error
         _log.error("reload: %s; nothing is changed", error)
         return
     fixed = app.apply(settings)
-    if (tls is None) != (not settings.tls_cert):
+    if (config.ssl is None) != (not settings.tls_cert):
         fixed.append("tls_cert")
-    apply_limits(protocol, settings)
+    config.limits.apply(settings)
     note = f"; a restart is needed for {', '.join(fixed)}" if fixed else ""
     try:
         names = await reload_models(app.manager, settings, lambda what: _log.info("reload: %s", what))

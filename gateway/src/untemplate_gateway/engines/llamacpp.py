@@ -38,7 +38,8 @@ class LlamaCppEngine(OpenAIEngine):
 
     Args:
         model: the file; of a split model its first part.
-        n_ctx: tokens of context, which all running requests share; 0 for the context that the model was trained with.
+        n_ctx: tokens of context, which all running requests share; 0 for as
+            many as the model was trained with, or as fit into memory (llama.cpp's ``fit_params``).
         n_parallel: requests that are decoded together; further ones wait.
         threads: processor threads; 0 for as many as there are cores, or one for a model under 64 MB.
         gpu_layers: layers to put on the GPU; -1 for all.

@@ -120,44 +120,20 @@ def cached() -> list[Cached]:
 
 
 def remove(models: Sequence[Cached]) -> int:
-    """Delete models, and the rest of their repositories if no model of them is left. Return the number of bytes freed.
+    """Delete all models of their repositories. Return the number of bytes freed.
 
     Raises:
-        HubError: a file cannot be deleted.
+        HubError: another model belongs to one of the repositories.
     """
-    gone = {model.name for model in models}
-    kept = [model.checkpoint for model in cached() if model.name not in gone]
+    gone, repos = {model.name for model in models}, {model.checkpoint.repo for model in models}
+    kept = [model.name for model in cached() if model.checkpoint.repo in repos and model.name not in gone]
+    if kept:
+        raise HubError(f"repositories are deleted as a whole, and {', '.join(kept)} would go as well: name it, too")
     scanned = _package().scan_cache_dir(cache_folder())
-    freed = 0
-    for repo in scanned.repos:
-        if repo.repo_type != "model" or not any(model.checkpoint.repo == repo.repo_id for model in models):
-            continue
-        if all(checkpoint.repo != repo.repo_id for checkpoint in kept):
-            strategy = scanned.delete_revisions(*(revision.commit_hash for revision in repo.revisions))
-            freed += strategy.expected_freed_size
-            strategy.execute()
-            continue
-        names = {
-            file.name for model in models for file in model.checkpoint.files if model.checkpoint.repo == repo.repo_id
-        }
-        files = [file for revision in repo.revisions for file in revision.files]
-        used = {file.blob_path for file in files if file.file_name not in names}
-        for file in files:
-            if file.file_name in names:
-                freed += _delete(file, repo.repo_path, used)
-    return freed
-
-
-def _delete(file: Any, repo: Path, used: set[Path]) -> int:
-    """Delete a file of a snapshot, and the file it links to, unless another one does or it is outside of the cache."""
-    try:
-        file.file_path.unlink()
-        if file.blob_path in used or not file.blob_path.is_relative_to(repo.resolve()):
-            return 0
-        file.blob_path.unlink(missing_ok=True)
-    except OSError as error:
-        raise HubError(f"{error.filename} cannot be deleted: {error.strerror or error}") from None
-    return int(file.size_on_disk)
+    found = [repo for repo in scanned.repos if repo.repo_type == "model" and repo.repo_id in repos]
+    strategy = scanned.delete_revisions(*(revision.commit_hash for repo in found for revision in repo.revisions))
+    strategy.execute()
+    return int(strategy.expected_freed_size)
 
 
 def _snapshots(repo: str) -> Iterator[Path]:

@@ -42,7 +42,7 @@ from .choices import (
     with_tools,
 )
 from .model import Loader, Model, Report
-from .preflight import estimate, preflight
+from .preflight import preflight
 from .replaying import replay_models
 from .tokenizers import TokenizerError, resolve_tokenizer
 
@@ -157,7 +157,7 @@ async def _load(settings: Settings, kind: str, report: Report) -> Model:
         kind = await asyncio.to_thread(_kind_on_hub, settings.model)
     _installed(kind, settings.model)
     source = await asyncio.to_thread(_source, settings, kind, report)
-    return await _started(_engine(settings, kind, source, report), settings, report, source)
+    return await _started(_engine(settings, kind, source), settings, report, source)
 
 
 def _kind_on_hub(name: str) -> str:
@@ -220,7 +220,7 @@ def _look(settings: Settings, kind: str, checkpoint: Checkpoint, template: ChatT
     """
     if settings.preflight == "off":
         return
-    found = preflight(checkpoint, engine=kind, context=context_of(settings, kind, checkpoint), template=template)
+    found = preflight(checkpoint, engine=kind, context=_context_of(settings, kind), template=template)
     problems = found.problems(strict=settings.preflight == "strict")
     if problems:
         raise CheckpointError(f"{checkpoint.name}: {'; '.join(problems)} (--preflight off loads it anyway)")
@@ -231,22 +231,9 @@ def _look(settings: Settings, kind: str, checkpoint: Checkpoint, template: ChatT
             report(f"{check.name}: {check.detail}")
 
 
-def context_of(settings: Settings, kind: str, checkpoint: Checkpoint) -> int:
-    """Return the tokens of context that the engine will have. llama.cpp's requests share them."""
-    if kind == "vllm":
-        return settings.vllm.max_model_len
-    return settings.llamacpp.n_ctx or _fitting(checkpoint) or checkpoint.context_length or 0
-
-
-def _fitting(checkpoint: Checkpoint) -> int:
-    """Return a context that fits into memory; 0 to use the one that the model was trained with."""
-    trained = checkpoint.context_length
-    if not trained:
-        return 0
-    memory = estimate(checkpoint, context=trained)
-    if memory.fits is not False or memory.fitting_context is None:
-        return 0
-    return max(min(memory.fitting_context, trained), 2048)
+def _context_of(settings: Settings, kind: str) -> int:
+    """Return the tokens of context that the operator wants; 0 if the engine chooses."""
+    return settings.vllm.max_model_len if kind == "vllm" else settings.llamacpp.n_ctx
 
 
 def _beside_upstream(name: str) -> Checkpoint | None:
@@ -394,24 +381,16 @@ def _written(checkpoint: Checkpoint) -> float:
 # -- Engines ------------------------------------------------------------------------------------------------------
 
 
-def _engine(settings: Settings, kind: str, source: _Source, report: Report) -> Engine:
+def _engine(settings: Settings, kind: str, source: _Source) -> Engine:
     """Return the engine, not started yet."""
     assert source.checkpoint is not None
     if kind == "llamacpp":
         from ..engines.llamacpp import LlamaCppEngine
 
         options = settings.llamacpp
-        n_ctx = options.n_ctx
-        if not n_ctx:
-            n_ctx = _fitting(source.checkpoint)
-            if n_ctx:
-                report(
-                    f"a context of {source.checkpoint.context_length} tokens would not fit: "
-                    f"using {n_ctx} (--llamacpp-n-ctx sets it)"
-                )
         return LlamaCppEngine(
             source.checkpoint.path,
-            n_ctx=n_ctx,
+            n_ctx=options.n_ctx,
             n_parallel=options.n_parallel,
             threads=options.threads,
             gpu_layers=options.gpu_layers,
@@ -423,28 +402,18 @@ def _engine(settings: Settings, kind: str, source: _Source, report: Report) -> E
 
 def _openai(settings: Settings) -> Engine:
     from ..engines.openai import OpenAIChatEngine, OpenAIEngine
-    from ..engines.replicas import Replicas
 
     kind = OpenAIChatEngine if settings.upstream_chat else OpenAIEngine
-    replicas = settings.upstream_replicas
-    try:
-        engines = [
-            kind(
-                url,
-                model=settings.upstream_model,
-                wanted=settings.model,
-                api_key=settings.upstream_api_key,
-                connect_timeout=settings.upstream_connect_timeout,
-                read_timeout=settings.upstream_read_timeout,
-                # Another replica is tried at once, instead of the same one after a while.
-                retries=0 if replicas else settings.upstream_retries,
-                concurrency=settings.upstream_concurrency,
-            )
-            for url in (settings.upstream or settings.upstream_chat, *replicas)
-        ]
-    except ValueError as error:
-        raise SettingsError(f"upstream: {error}") from None
-    return Replicas(engines) if replicas else engines[0]
+    return kind(
+        settings.upstream or settings.upstream_chat,
+        model=settings.upstream_model,
+        wanted=settings.model,
+        api_key=settings.upstream_api_key,
+        connect_timeout=settings.upstream_connect_timeout,
+        read_timeout=settings.upstream_read_timeout,
+        retries=settings.upstream_retries,
+        concurrency=settings.upstream_concurrency,
+    )
 
 
 def _vllm(settings: Settings, source: _Source) -> Engine:

@@ -20,7 +20,6 @@ from .checkpoint import Checkpoint, CheckpointError, count_text, is_count, size_
 
 _OVERHEAD: Final = 300_000_000
 """Bytes that an engine needs besides weights and cache: compute buffers, and the program itself."""
-_LEAST_CONTEXT: Final = 2048
 _TOKENIZERS: Final = (
     *("tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json", "tiktoken.model", "qwen.tiktoken"),
 )
@@ -55,14 +54,6 @@ class Memory:
     @property
     def fits(self) -> bool | None:
         return None if self.available is None else self.needed <= self.available
-
-    @property
-    def fitting_context(self) -> int | None:
-        """Return the longest context that fits, a power of two; ``None`` if none fits, or if nothing is known."""
-        if self.available is None or not self.cache or not self.context:
-            return None
-        left = (self.available - self.weights - _OVERHEAD) * self.context // self.cache
-        return 1 << (left.bit_length() - 1) if left >= _LEAST_CONTEXT else None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -124,7 +115,7 @@ def preflight(
     try:
         memory = estimate(checkpoint, context=context, available=available)
         checks = [_weights(checkpoint), *_files(checkpoint), _architecture(checkpoint, engine)]
-        checks += [_template(checkpoint, template), _memory(memory, engine)]
+        checks += [_template(checkpoint, template), _memory(memory, engine, shorter=not context)]
     except CheckpointError as error:
         return Preflight(checkpoint.name, (PreflightCheck("weights", "error", str(error)),))
     return Preflight(checkpoint.name, tuple(checks), memory)
@@ -219,7 +210,8 @@ def _template(checkpoint: Checkpoint, template: ChatTemplate | None) -> Prefligh
 # -- Memory -------------------------------------------------------------------------------------------------------
 
 
-def _memory(memory: Memory, engine: str) -> PreflightCheck:
+def _memory(memory: Memory, engine: str, *, shorter: bool) -> PreflightCheck:
+    """Check the memory. ``shorter``: llama.cpp may take a shorter context."""
     cache = f"KV cache {size_text(memory.cache)} for {memory.context} tokens" if memory.cache else "KV cache unknown"
     needs = f"about {size_text(memory.needed)} (weights {size_text(memory.weights)}, {cache})"
     if memory.available is None:
@@ -229,9 +221,9 @@ def _memory(memory: Memory, engine: str) -> PreflightCheck:
         return PreflightCheck("memory", "ok", f"{needs}, {there}")
     if engine == "vllm":
         return PreflightCheck("memory", "skipped", f"{needs}, {there}; vLLM checks the memory of the GPU itself")
-    fitting = memory.fitting_context
-    hint = f"a context of {fitting} tokens would fit" if fitting else "a smaller quantization may fit"
-    return PreflightCheck("memory", "warning", f"{needs}, {there}: too large; {hint}")
+    if shorter and memory.cache and memory.needed - memory.cache <= (memory.available or 0):
+        return PreflightCheck("memory", "ok", f"{needs}, {there}; llama.cpp shortens the context to what fits")
+    return PreflightCheck("memory", "warning", f"{needs}, {there}: too large; a smaller quantization may fit")
 
 
 def estimate(checkpoint: Checkpoint, *, context: int = 0, available: int | None = None) -> Memory:

@@ -13,7 +13,6 @@ from untemplate.templates import ChatTemplate
 
 from ..engines.replay import ReplayEngine, bundled, load_recordings
 from ..settings import Settings, SettingsError
-from .capabilities import ModelCapabilities
 from .choices import REPLAY, load_template
 from .model import Model
 
@@ -55,22 +54,11 @@ def _replayed(settings: Settings, name: str, engine: ReplayEngine, given: ChatTe
     parser = OutputParser.from_format(
         engine.format, tokenizer=engine.vocabulary(), policy=settings.output_policy(), special_text="kept"
     )
-    template = given or engine.template()
-    capabilities = ModelCapabilities(
-        family=engine.format.name,
-        supports_thinking=parser.has_reasoning,
-        supports_tools=parser.has_tools,
-        reasoning_parser=engine.format.name if parser.has_reasoning else None,
-        tool_call_parser=engine.format.name if parser.has_tools else None,
-        chat_template=template.source,
-        evidence=("recorded outputs of this format",),
-    )
     return Model(
         name=name,
         engine=engine,
         parser=parser,
-        template=template,
-        capabilities=capabilities,
+        template=given or engine.template(),
         created=int(time.time()),
         aliases=("replay",) if first and name != "replay" else (),
         details={"family": engine.format.name, "format": "replay", "parser": engine.format.name, "engine": "replay"},

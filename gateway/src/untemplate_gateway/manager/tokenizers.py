@@ -1,6 +1,6 @@
 """Vocabularies: that of a model, from whichever file contains it.
 
-* The sources in order: the model's ``tokenizer.json``; its other files (tekken, tiktoken, SentencePiece, BPE); the
+* The sources in order: the model's ``tokenizer.json``; its other files (tekken, tiktoken, BPE); the
   vocabulary in its GGUF file.
 * Parsing needs no more than the vocabulary. Special tokens are in it under their own text.
 * Plain bytes in a file become the letters of byte-level BPE (``Ġ`` for a blank), which `TokenTable` reads.
@@ -9,8 +9,7 @@
 from __future__ import annotations
 
 import base64
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -75,7 +74,7 @@ def _of_folder(folder: Path, looked: list[str]) -> ModelTokenizer | None:
         "tekken.json": _tekken,
         "*.tiktoken": _tiktoken,
         "tiktoken.model": _tiktoken,
-        "tokenizer.model": _model,
+        "tokenizer.model": _tiktoken,
         "vocab.json": lambda path: _with_added(read_json(path), path),
     }
     for pattern, read in readers.items():
@@ -120,59 +119,6 @@ def _tiktoken(path: Path) -> _Found:
     if not vocab:
         raise ValueError("contains no token")
     return _with_added(vocab, path)
-
-
-def _model(path: Path) -> _Found:
-    """Read SentencePiece's file, or tiktoken's under the same name (Llama 3)."""
-    data = path.read_bytes()
-    if re.match(rb"[A-Za-z0-9+/]+=* \d+\r?\n", data):
-        return _tiktoken(path)
-    pieces = list(_pieces(data))
-    if not pieces:
-        raise ValueError("not a SentencePiece model")
-    return _with_added({p: i for i, p in enumerate(pieces)}, path)
-
-
-def _pieces(data: bytes) -> Iterator[str]:
-    """Yield the pieces of a SentencePiece model (protobuf: field 1 of each message in field 1)."""
-    for field, value in _protobuf(data):
-        if field == 1 and isinstance(value, bytes):
-            for inner, text in _protobuf(value):
-                if inner == 1 and isinstance(text, bytes):
-                    yield text.decode("utf-8", "replace")
-
-
-def _protobuf(data: bytes) -> Iterator[tuple[int, bytes | int]]:
-    at = 0
-    while at < len(data):
-        key, at = _varint(data, at)
-        wire = key & 7
-        if wire == 0:
-            value, at = _varint(data, at)
-            yield key >> 3, value
-            continue
-        if wire == 2:
-            size, at = _varint(data, at)
-        elif wire in (1, 5):
-            size = 8 if wire == 1 else 4
-        else:
-            raise ValueError("not a SentencePiece model")
-        if at + size > len(data):
-            raise ValueError("not a SentencePiece model")
-        yield key >> 3, data[at : at + size]
-        at += size
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while at < len(data) and shift < 64:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-    raise ValueError("not a SentencePiece model")
 
 
 def _with_added(vocab: Mapping[str, int], path: Path) -> _Found:

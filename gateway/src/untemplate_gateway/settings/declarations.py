@@ -41,7 +41,7 @@ class LlamaCpp(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the engine ``llamacpp``."""
 
     n_ctx: Annotated[
-        int, _is("tokens of context, shared by the requests that run; 0: as the model was trained", ge=0)
+        int, _is("tokens of context, shared by the requests that run; 0: as many as the model has and fit", ge=0)
     ] = 0
     n_parallel: Annotated[int, _is("requests that are decoded together", ge=1)] = 4
     threads: Annotated[int, _is("processor threads; 0: one per core, or one for a model under 64 MB", ge=0)] = 0
@@ -135,14 +135,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "OpenAI-compatible server whose /v1/chat/completions generates; its content is parsed again", metavar="URL"
         ),
     ] = ""
-    upstream_replicas: Annotated[
-        tuple[str, ...],
-        _is(
-            "further server with the same model as the upstream (repeatable); the least busy healthy one generates",
-            flag="--upstream-replica",
-            metavar="URL",
-        ),
-    ] = ()
     upstream_model: Annotated[
         str,
         _is("name of the model at the upstream (default: the model if it lists that, or the only one)"),
@@ -307,16 +299,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         Literal["auto", "on", "off"],
         _is("pages at /inspect that show how outputs are parsed; auto: on a loopback address only"),
     ] = "auto"
-    inspect_outputs: Annotated[
-        int,
-        _is(
-            "served outputs to keep in memory for the inspector (64 MB at most); they contain user data; 0: none",
-            ge=0,
-            le=10_000,
-            flag=None,
-        ),
-    ] = 0
-
     replay: Replay = Replay()
     llamacpp: LlamaCpp = LlamaCpp()
     vllm: Vllm = Vllm()
@@ -387,11 +369,7 @@ def _check(settings: Settings) -> None:
 def _check_upstream(settings: Settings) -> None:
     if settings.upstream and settings.upstream_chat:
         raise SettingsError("upstream and upstream_chat exclude each other")
-    urls = [("upstream", settings.upstream), ("upstream_chat", settings.upstream_chat)]
-    urls += [("upstream_replicas", url) for url in settings.upstream_replicas]
-    if settings.upstream_replicas and not (settings.upstream or settings.upstream_chat):
-        raise SettingsError("upstream_replicas: needs upstream or upstream_chat")
-    for name, url in urls:
+    for name, url in (("upstream", settings.upstream), ("upstream_chat", settings.upstream_chat)):
         if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
             raise SettingsError(f"{name}: {without_password(url)!r} is not a URL like http://localhost:8001/v1")
 

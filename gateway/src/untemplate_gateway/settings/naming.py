@@ -19,7 +19,11 @@ def without_password(text: str) -> str:
     return re.sub(r"(?<=://)[^/?#]*@", f"{HIDDEN}@", text)
 
 
-_REMOVED: Final = {"memory_budget": "max_loaded bounds the number of loaded models instead"}
+_REMOVED: Final = {
+    "inspect_outputs": "log_raw, and untemplate.raw in a request, give the raw outputs",
+    "memory_budget": "max_loaded bounds the number of loaded models instead",
+    "upstream_replicas": "fallbacks of [models.NAME], or a load balancer in front of the servers, do its work",
+}
 """Settings of earlier versions → what there is instead."""
 
 

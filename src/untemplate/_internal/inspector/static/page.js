@@ -28,7 +28,6 @@ untemplate.Page = class {
     listen('one-split', async () => this.time.showSplit(await this.ask('split', { case: this.shownCase(), at: this.time.place })))
     listen('compare', async () => this.time.showComparison(await this.ask('compare', { case: this.shownCase(), stream: byId('stream').value })))
     listen('analyse', () => this.analyse())
-    byId('served').addEventListener('change', () => this.run(() => this.take()))
     byId('key').addEventListener('change', () => this.run(() => this.choices()))
     byId('copy-now').addEventListener('click', () => this.copyNow())
     byId('copy-close').addEventListener('click', () => byId('copy-box').close())
@@ -88,17 +87,6 @@ untemplate.Page = class {
     this.site = found.site || ''
     byId('formats').replaceChildren(...found.formats.map(name => make('option', { value: name })))
     byId('models').replaceChildren(...found.models.map(name => make('option', { value: name })))
-    if (!found.served) return
-    byId('served-field').hidden = false
-    const shown = found.served.map(one => make('option', { value: one.id }, `${one.time} ${one.model} ${one.outcome}: ${untemplate.visible(one.start)}`))
-    byId('served').replaceChildren(make('option', { value: '' }, found.served.length ? 'choose one' : 'none yet'), ...shown)
-  }
-
-  async take () {
-    const id = untemplate.byId('served').value
-    if (!id) return
-    this.fill(await this.ask('served', { id }))
-    await this.parse()
   }
 
   // Returns the case in the form. JSON fields are checked here, so that the message can name them.
