@@ -78,8 +78,8 @@ class TestRequests:
             with socket.create_connection(("127.0.0.1", gateway.port)) as client:
                 head = f"POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n"
                 client.sendall(head.encode() + body)
-                assert soon(lambda: any(worker.process for worker in list(compiler._busy)))
-                (worker,) = compiler._busy
+                assert soon(lambda: any(worker.process for worker in list(compiler.workers.busy)))
+                (worker,) = compiler.workers.busy
                 # Meanwhile the gateway answers other requests.
                 assert httpx.post(gateway.url + CHAT, json=ASK, timeout=LONG).status_code == 200
             assert soon(lambda: worker.process is not None and worker.process.poll() is not None)
@@ -102,9 +102,9 @@ class TestCompiler:
                 tools = order(LARGE).tools
                 assert found == parser().grammar(tools, "required", reasoning="closed")
                 assert await compiler.compile(parser(), order(LARGE)) is found
-                assert compiler.started == 1
+                assert len(compiler.workers.idle) == 1
             finally:
-                compiler.close()
+                compiler.workers.close()
 
         asyncio.run(both())
 
@@ -118,7 +118,7 @@ class TestCompiler:
                 assert found == wanted
                 assert found.json == wanted.json
             finally:
-                compiler.close()
+                compiler.workers.close()
 
         asyncio.run(made())
 
@@ -126,8 +126,8 @@ class TestCompiler:
         async def made() -> None:
             compiler = GrammarCompiler()
             await compiler.compile(parser(), order({"type": "object", "properties": {"x": {"type": "string"}}}))
-            assert compiler.started == 0
-            compiler.close()
+            assert compiler.workers.idle == []
+            compiler.workers.close()
 
         asyncio.run(made())
 
@@ -144,10 +144,10 @@ class TestCompiler:
                     await compiler.compile(parser(), order({**LARGE, "$ref": "#/nowhere"}))
                 # The worker is still there.
                 await compiler.compile(parser(), order(LARGE))
-                assert compiler.started == 1
+                assert len(compiler.workers.idle) == 1
                 return str(caught.value)
             finally:
-                compiler.close()
+                compiler.workers.close()
 
         assert "'#/nowhere' points at nothing" in asyncio.run(refused())
 
@@ -165,10 +165,10 @@ class TestCompiler:
         async def closed() -> None:
             compiler = GrammarCompiler()
             task = asyncio.create_task(compiler.compile(parser(), order(LARGE)))
-            while not any(worker.process for worker in list(compiler._busy)):
+            while not any(worker.process for worker in list(compiler.workers.busy)):
                 await asyncio.sleep(0.01)
-            (worker,) = compiler._busy
-            compiler.close()
+            (worker,) = compiler.workers.busy
+            compiler.workers.close()
             with pytest.raises(RuntimeError):
                 await task
             assert worker.process is not None

@@ -32,10 +32,9 @@ LARGE = "x" * APART
 @pytest.fixture(autouse=True)
 def no_processes(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Begin without worker processes, and end those of the test."""
-    monkeypatch.setattr(rendering, "_idle", [])
+    monkeypatch.setattr(rendering._WORKERS, "idle", [])
     yield
-    for worker in rendering._idle:
-        worker.kill()
+    rendering._WORKERS.close()
 
 
 def test_owners_take_turns() -> None:
@@ -121,16 +120,16 @@ def test_a_process_renders_what_the_template_would() -> None:
     wanted = TEMPLATE.render(messages, **arguments)
     assert wanted.startswith("<s>xxx")
     assert rendered(messages, **arguments) == wanted
-    [worker] = rendering._idle
+    [worker] = rendering._WORKERS.idle
     assert rendered(messages, **arguments) == wanted
-    assert rendering._idle == [worker]
+    assert rendering._WORKERS.idle == [worker]
 
 
 def test_small_prompts_need_no_process() -> None:
     assert rendered([{"role": "user", "content": "x"}]) == "<s>xnull"
     huge = [{"role": "user", "content": LARGE, "number": 1 << 70}]  # cannot be sent
     assert rendered(huge) == f"<s>{LARGE}null"
-    assert rendering._idle == []
+    assert rendering._WORKERS.idle == []
 
 
 @pytest.mark.parametrize(
@@ -149,11 +148,11 @@ def test_errors_of_templates_come_back(source: str, kind: type[TemplateError]) -
         rendered(messages, template)
     assert str(caught.value) == str(wanted.value)
     assert type(caught.value) is kind
-    assert len(rendering._idle) == 1
+    assert len(rendering._WORKERS.idle) == 1
 
 
 def test_a_client_that_leaves_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rendering, "_PROGRAM", "import time; time.sleep(3600)")
+    monkeypatch.setattr(rendering._WORKERS, "program", "import time; time.sleep(3600)")
     workers: list[Worker] = []
     ask = Worker.ask
 
@@ -177,7 +176,7 @@ def test_a_client_that_leaves_ends_the_process(monkeypatch: pytest.MonkeyPatch) 
     while worker.process.poll() is None and time.monotonic() < until:
         time.sleep(0.01)
     assert worker.process.poll() is not None
-    assert rendering._idle == []
+    assert rendering._WORKERS.idle == []
 
 
 def test_a_very_large_request_is_rendered_in_a_process() -> None:
@@ -187,4 +186,4 @@ def test_a_very_large_request_is_rendered_in_a_process() -> None:
         assert answer.json()["choices"][0]["message"]["content"] == "Hello."
         [job] = gateway.app.manager.get("scripted").engine.jobs  # type: ignore[attr-defined]
         assert job.prompt == f"<|im_start|>user\n{LARGE}<|im_end|>\n<|im_start|>assistant\n"
-        assert len(rendering._idle) == 1
+        assert len(rendering._WORKERS.idle) == 1

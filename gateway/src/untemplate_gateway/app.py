@@ -142,7 +142,7 @@ class Gateway:
         await self.pulls.close()
         await self.background.close()
         await self.manager.close(timeout=self.settings.shutdown_grace)
-        self._grammars.close()
+        self._grammars.workers.close()
         self.store.close()
         if self._tracing is not None:
             await in_thread(self._tracing.close)  # it may wait for the collector

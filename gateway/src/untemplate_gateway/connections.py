@@ -7,9 +7,9 @@ A connection is in one of four phases, each with a limit in bytes and a deadline
 * Answered before the whole body has arrived: the rest is dropped for a short time, then the connection is closed.
 * Response: a client that does not read is disconnected after ``write_timeout`` seconds.
 
-Connections are counted apart from requests; with TLS, from the end of the handshake. At ``max_connections``, the
-connection that has waited longest for a request is closed to make room for a new one; if none waits, the oldest one
-whose body has not arrived, of the address that has most of these. So a crowd of slow clients cannot shut others out.
+Connections are counted apart from requests; with TLS, from the end of the handshake. At ``max_connections`` the one
+that has waited longest for a request or its body is closed to make room for a new one: of the address that has most of
+these. So a crowd of slow clients cannot shut others out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import contextlib
 import json
 import math
 import ssl
-from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,6 +40,8 @@ _LINGER: Final = 2.0
 """Seconds in which a client can finish sending after it was answered. Only then does it read the response."""
 _DROPPED: Final = 1024 * 1024
 """Most bytes that are dropped after a refusal."""
+_PIECE: Final = 16 * 1024
+"""Bytes of a body for which the application is woken. Its end wakes it, too."""
 _AHEAD: Final = 1024 * 1024
 """Bytes of requests that wait for the response to an earlier one. Further ones are read after it."""
 
@@ -52,10 +53,8 @@ class Limits:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.waiting: dict[_BoundedHttpProtocol, None] = {}
-        """Connections without a request, the one that has waited longest first."""
-        self.arriving: dict[_BoundedHttpProtocol, None] = {}
-        """Connections whose request has a body that is still arriving, the oldest first."""
+        self.waiting: dict[str, dict[_BoundedHttpProtocol, None]] = {}
+        """Connections that wait for a request, or for its body, by address; the one that waits longest first."""
         self.apply(settings)
 
     def apply(self, settings: Settings) -> None:
@@ -149,15 +148,13 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             self._refuse(503, "the server has too many connections; try again")
             self.transport.close()
             return
-        self._limits.waiting[self] = None
+        self._waits()
         self._set_timer(self._limits.head_timeout)
 
     def _make_room(self) -> bool:
         """Close the connection that has waited longest for a request or its body. Return True if there was one."""
-        oldest, arriving = next(iter(self._limits.waiting), None), self._limits.arriving
-        if oldest is None and arriving:
-            [(address, _)] = Counter(one._address() for one in arriving).most_common(1)
-            oldest = next(one for one in arriving if one._address() == address)
+        most = max(self._limits.waiting.values(), key=len, default=None)
+        oldest = None if most is None else next(iter(most))
         if oldest is not None:
             oldest._drop()
         return oldest is not None
@@ -166,7 +163,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         return self.client[0] if self.client else ""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._forget()
+        self._waits_no_more()
         self._clear_timer()
         self._clear_stalled()
         for cycle in self._unanswered:  # uvicorn tells only the last one
@@ -176,12 +173,18 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self.pipeline.clear()
         super().connection_lost(exc)
 
-    def _forget(self) -> None:
-        self._limits.waiting.pop(self, None)
-        self._limits.arriving.pop(self, None)
+    def _waits(self) -> None:
+        """Note that the connection waits for a request."""
+        self._limits.waiting.setdefault(self._address(), {})[self] = None
+
+    def _waits_no_more(self) -> None:
+        same = self._limits.waiting.get(self._address(), {})
+        same.pop(self, None)
+        if not same:
+            self._limits.waiting.pop(self._address(), None)
 
     def _drop(self) -> None:
-        self._forget()
+        self._waits_no_more()
         self.connections.discard(self)
         self.transport.abort()
 
@@ -262,8 +265,6 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self._in_head = False
         self._head = 0
         self._clear_timer()
-        self._limits.waiting.pop(self, None)
-        self._limits.arriving[self] = None
         super().on_headers_complete()
         self._unanswered = (*(one for one in self._unanswered if not one.response_complete), self.cycle)
         if len(self.pipeline) > PIPELINED:
@@ -272,9 +273,12 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             self._read_ahead()
 
     def on_body(self, body: bytes) -> None:
-        if not self._refused:
-            super().on_body(body)
-            self._read_ahead()
+        if self._refused or self.cycle.response_complete:
+            return
+        self.cycle.body += body
+        if len(self.cycle.body) >= _PIECE:
+            super().on_body(b"")  # wakes the application, which costs more than all of this
+        self._read_ahead()
 
     def _read_ahead(self) -> None:
         """Continue to read while requests wait: otherwise it would not be noticed that the client has left."""
@@ -286,14 +290,14 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             return
         self._in_head = True
         self._head = 0
-        self._limits.arriving.pop(self, None)
+        self._waits_no_more()
         super().on_message_complete()
         if self.cycle.response_complete:  # the unread body has ended: the connection can be used again
             self._clear_timer()
             self._wait_for_request()
 
     def _wait_for_request(self) -> None:
-        self._limits.waiting[self] = None
+        self._waits()
         self._unset_keepalive_if_required()
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
@@ -305,7 +309,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         if queued or self._refused or self.transport.is_closing():
             return
         if self._in_head:
-            self._limits.waiting[self] = None
+            self._waits()
         else:
             self._unset_keepalive_if_required()
             self._set_timer(_LINGER)
@@ -349,7 +353,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             return
         self._refused = True
         self._head = 0
-        self._forget()
+        self._waits_no_more()
         self._unset_keepalive_if_required()
         if (count := getattr(self.config.app, "refused", None)) is not None:
             count(status)

@@ -7,10 +7,7 @@ library bounds the work for one grammar (`untemplate.grammar._limits`); the proc
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-from collections import OrderedDict
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, Final, Literal
 
@@ -21,7 +18,8 @@ from untemplate.errors import GrammarError
 from untemplate.format import Format
 from untemplate.grammar import Grammar, make_grammar
 
-from .processes import Worker, serve
+from .processes import Workers, serve
+from .threads import for_process
 
 AT_ONCE: Final = 4096
 """Bytes of tools and response format that are compiled in this process: under 5 ms, measured."""
@@ -56,18 +54,13 @@ class GrammarCompiler:
 
     Args:
         timeout: seconds that one grammar may take.
-        workers: most worker processes. Each is started when it is first needed.
     """
 
-    def __init__(self, timeout: float = 10.0, workers: int = 2) -> None:
+    def __init__(self, timeout: float = 10.0) -> None:
         self._timeout = timeout
-        self._free = asyncio.Semaphore(workers)
-        self._threads = ThreadPoolExecutor(workers, "untemplate-grammar")
-        self._idle: list[Worker] = []
-        self._busy: set[Worker] = set()
-        self._cache: OrderedDict[bytes, Grammar] = OrderedDict()
-        self.started = 0
-        """Worker processes started so far."""
+        self.workers = Workers(_PROGRAM)
+        self._cache: dict[bytes, Grammar] = {}
+        """The grammars that were used last, the newest last."""
 
     async def compile(self, parser: OutputParser, order: GrammarOrder) -> Grammar:
         """Return a grammar.
@@ -90,48 +83,23 @@ class GrammarCompiler:
                 response_format=order.response_format,
             )
         key = hashlib.sha256(job).digest()
-        found = self._cache.get(key)
-        if found is None:
-            found = self._cache[key] = await self._compiled(job)
-            if len(self._cache) > _CACHED:
-                self._cache.popitem(last=False)
-        else:
-            self._cache.move_to_end(key)
+        found = self._cache.pop(key, None) or await self._compiled(job)
+        self._cache[key] = found
+        if len(self._cache) > _CACHED:
+            del self._cache[next(iter(self._cache))]
         return found
 
     async def _compiled(self, job: bytes) -> Grammar:
-        async with self._free:
-            worker = self._idle.pop() if self._idle else self._start()
-            self._busy.add(worker)
-            try:
-                loop = asyncio.get_running_loop()
-                async with asyncio.timeout(self._timeout):
-                    data = await loop.run_in_executor(self._threads, worker.ask, job)
-            except BaseException as error:
-                worker.kill()
-                if isinstance(error, TimeoutError):
-                    raise GrammarError(f"the grammar takes longer than {self._timeout:g} seconds") from None
-                raise
-            finally:
-                self._busy.discard(worker)
-            self._idle.append(worker)
+        try:
+            data = await for_process(self.workers.ask, job, self._timeout)
+        except TimeoutError:
+            raise GrammarError(f"the grammar takes longer than {self._timeout:g} seconds") from None
         answer = msgspec.msgpack.decode(data, type=_Answer)
         if answer.kind == "refused":
             raise GrammarError(answer.text)
         if answer.grammar is None:
             raise RuntimeError(f"the grammar worker failed: {answer.text}")
         return answer.grammar
-
-    def _start(self) -> Worker:
-        self.started += 1
-        return Worker(_PROGRAM)
-
-    def close(self) -> None:
-        """End all workers. Grammars that are being compiled fail."""
-        for worker in (*self._idle, *self._busy):
-            worker.kill()
-        self._idle.clear()
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _is_cheap(schemas: bytes) -> bool:

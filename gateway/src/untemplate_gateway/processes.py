@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from .threads import stopped_by
+
 _MEMORY: Final = 2 << 30
 """Bytes of address space of a worker."""
 _LENGTH: Final = struct.Struct("!I")
@@ -95,6 +97,42 @@ class Worker:
             self.process.wait()
             if not self.asking:
                 self._close_pipes()
+
+
+class Workers:
+    """Worker processes of one program. One is started when all others work.
+
+    Args:
+        program: Python code that calls `serve`.
+    """
+
+    def __init__(self, program: str) -> None:
+        self.program = program
+        self.idle: list[Worker] = []
+        self.busy: set[Worker] = set()
+
+    def ask(self, job: bytes) -> bytes:
+        """Return a worker's answer. Blocks; the worker is ended when the client of this thread's work leaves.
+
+        Raises:
+            Abandoned: the client has left.
+            RuntimeError: the process has ended.
+        """
+        worker = self.idle.pop() if self.idle else Worker(self.program)
+        self.busy.add(worker)
+        try:
+            with stopped_by(worker.kill):
+                answer = worker.ask(job)
+        finally:
+            self.busy.discard(worker)
+        self.idle.append(worker)
+        return answer
+
+    def close(self) -> None:
+        """End all workers. Jobs that run fail."""
+        for worker in (*self.idle, *self.busy):
+            worker.kill()
+        self.idle.clear()
 
 
 def serve(answer: Callable[[bytes], bytes]) -> None:

@@ -14,14 +14,11 @@ import msgspec
 
 from untemplate.templates import ChatTemplate, TemplateError, TemplateLimitError
 
-from .processes import Worker, serve
-from .threads import stopped_by
+from .processes import Workers, serve
 
 APART: Final = 256 * 1024
 """Bytes of messages and tools from which on a worker process renders them."""
-_PROGRAM: Final = "from untemplate_gateway.rendering import work; work()"
-_idle: Final[list[Worker]] = []
-"""Processes without work. There are at most as many as threads."""
+_WORKERS: Final = Workers("from untemplate_gateway.rendering import work; work()")
 
 
 class _Source(msgspec.Struct, frozen=True):
@@ -55,10 +52,7 @@ def render(template: ChatTemplate, messages: list[Any], **arguments: Any) -> str
     job = _job(template, messages, arguments) if template.now is None else b""
     if len(job) < APART:
         return template.render(messages, **arguments)
-    worker = _idle.pop() if _idle else Worker(_PROGRAM)
-    with stopped_by(worker.kill):
-        answer = msgspec.msgpack.decode(worker.ask(job), type=_Answer)
-    _idle.append(worker)
+    answer = msgspec.msgpack.decode(_WORKERS.ask(job), type=_Answer)
     if answer.kind == "text":
         return answer.text
     if answer.kind == "failed":
@@ -77,10 +71,7 @@ def _job(template: ChatTemplate, messages: list[Any], arguments: dict[str, Any])
         return b""
 
 
-@atexit.register
-def _close() -> None:
-    for worker in _idle:
-        worker.kill()
+atexit.register(_WORKERS.close)
 
 
 # -- In the worker process -----------------------------------------------------------------------------------------

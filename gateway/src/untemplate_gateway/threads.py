@@ -27,6 +27,8 @@ _T = TypeVar("_T")
 _POOL: Final = ThreadPoolExecutor(2, "untemplate-work")
 """Few: each thread that computes delays the event loop, and more of them do not compute faster."""
 _SLOW: Final = ThreadPoolExecutor(1, "untemplate-slow-work")
+_WAITING: Final = ThreadPoolExecutor(2, "untemplate-waiting")
+"""For work of processes."""
 _turns: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[ThreadPoolExecutor, Turns]]] = WeakKeyDictionary()
 """The turns of each event loop at the threads."""
 
@@ -103,14 +105,24 @@ async def in_slow_thread(function: Callable[_P, _T], *args: _P.args, **kwargs: _
     return await _run(_SLOW, partial(function, *args, **kwargs))
 
 
-async def _run(pool: ThreadPoolExecutor, function: Callable[[], _T]) -> _T:
+async def for_process(ask: Callable[[bytes], bytes], job: bytes, seconds: float) -> bytes:
+    """Return the answer of `Workers`.
+
+    Raises:
+        TimeoutError: it takes too long. The time in which other work runs does not count.
+    """
+    return await _run(_WAITING, partial(ask, job), seconds)
+
+
+async def _run(pool: ThreadPoolExecutor, function: Callable[[], _T], seconds: float | None = None) -> _T:
     loop = asyncio.get_running_loop()
-    turns = _turns.setdefault(loop, {_POOL: Turns(2), _SLOW: Turns(1)})[pool]
+    turns = _turns.setdefault(loop, {_POOL: Turns(2), _SLOW: Turns(1), _WAITING: Turns(2)})[pool]
     work = _Work()
     context = copy_context()
     context.run(work_here.set, work)
     with await turns.reserve():
         try:
-            return await loop.run_in_executor(pool, context.run, function)
+            async with asyncio.timeout(seconds):
+                return await loop.run_in_executor(pool, context.run, function)
         finally:
             work.leave()
