@@ -115,6 +115,26 @@ class TestBodies:
             for client in clients:
                 client.close()
 
+    def test_a_fresh_connection_stays_while_slow_bodies_are_older(self) -> None:
+        with running([scripted("x")], max_connections=4) as gateway:
+            slow = [open_post(gateway) for _ in range(3)]
+            fresh = connected(gateway)
+            assert soon(lambda: len(gateway.server.server_state.connections) == 4)
+            slow += [open_post(gateway) for _ in range(2)]
+            assert [client.recv(1) for client in slow[:2]] == [b"", b""]
+            fresh.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert fresh.recv(15) == b"HTTP/1.1 200 OK"
+            for client in (fresh, *slow):
+                client.close()
+
+    def test_a_body_that_comes_byte_by_byte(self) -> None:
+        body = json.dumps(ASK).encode()
+        with running([scripted("x")]) as gateway, connected(gateway) as client:
+            client.sendall(f"POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n".encode())
+            for byte in body:
+                client.sendall(bytes([byte]))
+            assert client.recv(15) == b"HTTP/1.1 200 OK"
+
     def test_a_body_that_nobody_reads(self) -> None:
         """The response comes at once; the connection is used again if the body ends soon."""
         with running([scripted("x")]) as gateway, connected(gateway) as client:

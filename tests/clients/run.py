@@ -41,11 +41,30 @@ PYTHON: Final = {
     "litellm_chat": ("litellm", "Chat Completions"),
     "langchain_openai": ("langchain-openai", "Chat Completions"),
     "langchain_anthropic": ("langchain-anthropic", "Messages"),
+    "langchain_ollama": ("langchain-ollama", "/api/chat"),
+    "langchain_google": ("langchain-google-genai", "Gemini"),
+    "google_genai": ("google-genai", "Gemini"),
+    "pydantic_ai": ("pydantic-ai-slim", "Chat Completions"),
+    "openai_agents": ("openai-agents", "Responses"),
+    "instructor_tools": ("instructor", "Chat Completions, a required call"),
+    "llama_index": ("llama-index-llms-openai-like", "Chat Completions"),
+    "smolagents": ("smolagents", "Chat Completions"),
+    "strands": ("strands-agents", "Chat Completions"),
+    "haystack": ("haystack-ai", "Chat Completions"),
+    "agno": ("agno", "Chat Completions"),
+    "huggingface_hub": ("huggingface_hub", "Chat Completions"),
+}
+NODE: Final = {
+    "openai": ("openai", "Chat Completions, runTools"),
+    "anthropic": ("@anthropic-ai/sdk", "Messages"),
+    "ollama": ("ollama", "/api/chat"),
+    "google": ("@google/genai", "Gemini"),
 }
 AI_SDK: Final = {
     "chat": ("@ai-sdk/openai-compatible", "Chat Completions"),
     "responses": ("@ai-sdk/openai", "Responses, stored"),
     "anthropic": ("@ai-sdk/anthropic", "Messages"),
+    "google": ("@ai-sdk/google", "Gemini"),
 }
 AGENTS: Final = {
     "codex": ("@openai/codex", "Responses"),
@@ -150,8 +169,9 @@ def loop(client: str, backend: str, url: str, model: str, tools: Tools) -> tuple
         at = Path(folder)
         if kind == "python":
             command = [tools.python, str(DRIVERS / "python_clients.py"), name, url, model, result]
-        elif kind == "ai-sdk":
-            command, at = ["node", str(DRIVERS / "ai_sdk.mjs"), name, url, model, result], tools.node
+        elif kind in ("ai-sdk", "node"):
+            driver = "ai_sdk.mjs" if kind == "ai-sdk" else "node_clients.mjs"
+            command, at = ["node", str(DRIVERS / driver), name, url, model, result], tools.node
         else:
             if backend == "demo":
                 return "-", ""
@@ -168,8 +188,10 @@ def loop(client: str, backend: str, url: str, model: str, tools: Tools) -> tuple
 def versions(tools: Tools) -> dict[str, str]:
     """Return the installed version of each package."""
     found = {}
-    for package, _ in (*AI_SDK.values(), *AGENTS.values()):
-        found[package] = json.loads((tools.node / "node_modules" / package / "package.json").read_text())["version"]
+    for package, _ in (*AI_SDK.values(), *NODE.values(), *AGENTS.values()):
+        found["node " * (package in ("openai", "ollama")) + package] = json.loads(
+            (tools.node / "node_modules" / package / "package.json").read_text()
+        )["version"]
     names = [package for package, _ in PYTHON.values()]
     program = "import sys\nfrom importlib.metadata import version\nprint(*map(version, sys.argv[1:]))"
     shown = subprocess.run([tools.python, "-c", program, *names], capture_output=True, text=True, check=True).stdout
@@ -179,10 +201,11 @@ def versions(tools: Tools) -> dict[str, str]:
 def page(results: dict[str, dict[str, str]], found: dict[str, str]) -> str:
     """Return the page."""
     about = {f"python:{n}": a for n, a in PYTHON.items()} | {f"ai-sdk:{n}": a for n, a in AI_SDK.items()}
-    about |= {f"agent:{n}": a for n, a in AGENTS.items()}
+    about |= {f"agent:{n}": a for n, a in AGENTS.items()} | {f"node:{n}": a for n, a in NODE.items()}
     rows = []
     for client, row in results.items():
         package, api = about[client]
+        package = "node " * (client in ("node:openai", "node:ollama")) + package  # PyPI has these names, too
         cells = [row[backend] for backend in BACKENDS]
         rows.append(f"| {package} {found[package]} | {api} | {' | '.join(cells)} |")
     return _PAGE.format(version=metadata.version("untemplate"), rows="\n".join(rows))
@@ -214,7 +237,8 @@ def main() -> int:
     given = parser.parse_args()
     # Clients run in folders of their own.
     tools = Tools(str(Path(given.python).absolute()), given.node.absolute())
-    clients = [*(f"python:{n}" for n in PYTHON), *(f"ai-sdk:{n}" for n in AI_SDK), *(f"agent:{n}" for n in AGENTS)]
+    clients = [*(f"python:{n}" for n in PYTHON), *(f"ai-sdk:{n}" for n in AI_SDK), *(f"node:{n}" for n in NODE)]
+    clients += [f"agent:{n}" for n in AGENTS]
     clients = [client for client in clients if given.only in client]
     results: dict[str, dict[str, str]] = {client: {} for client in clients}
     with ExitStack() as stack, ThreadPoolExecutor(2) as pool:

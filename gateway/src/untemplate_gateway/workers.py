@@ -23,7 +23,7 @@ from typing import Final
 
 import msgspec
 from uvicorn.config import STARTUP_FAILURE
-from uvicorn.supervisors import Multiprocess
+from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
 from .asgi import Receive, Send
 from .connections import ServerConfig, allow_open_files
@@ -34,10 +34,8 @@ from .observe import log_to_stderr
 from .settings import Settings, SettingsError
 
 _log: Final = logging.getLogger("untemplate.gateway")
-_ANSWERS: Final = 10
-"""Seconds in which a worker that runs must answer its supervisor."""
 _LOADS: Final = 600
-"""Seconds in which a worker must have loaded its models when it takes the place of another."""
+"""Seconds in which a worker that takes the place of another must have loaded its models."""
 
 
 def check_workers(settings: Settings) -> None:
@@ -75,38 +73,25 @@ def run_workers(
     """
     with tempfile.TemporaryDirectory(prefix="untemplate-") as folder:
 
-        def settings_of(now: Settings) -> Settings:
+        def config(now: Settings) -> ServerConfig:
+            check_workers(now)
             same = {name: getattr(settings, name) for name in ("host", "port", "uds", "workers")}
             if now.response_ttl and not now.response_store:
                 same["response_store"] = str(Path(folder, "responses.sqlite"))
-            return msgspec.structs.replace(now, **same)
+            now = msgspec.structs.replace(now, **same)
+            return ServerConfig(
+                *(_WorkerGateway(now), now), lifespan="on", workers=now.workers, timeout_worker_healthcheck=_LOADS
+            )
 
-        def settings_again() -> Settings:
-            now = again()
-            check_workers(now)
-            return settings_of(now)
-
-        metrics = Path(folder, "metrics")
-        metrics.mkdir()
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)  # read by the workers when they import prometheus_client
-        supervisor = _Supervisor(_config(settings_of(settings)), bound, lambda: _config(settings_again()), ready)
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # read by the workers when they import prometheus_client
+        supervisor = _Supervisor(config(settings), bound, lambda: config(again()), ready)
         supervisor.run()
         if supervisor.failed:
             raise SettingsError("workers: one did not start; the log above has the reason")
 
 
-def _config(settings: Settings) -> ServerConfig:
-    return ServerConfig(
-        _WorkerGateway(settings),
-        settings,
-        lifespan="on",
-        workers=settings.workers,
-        timeout_worker_healthcheck=_ANSWERS,
-    )
-
-
 class _Supervisor(Multiprocess):
-    """uvicorn's supervisor: it replaces workers that have ended, and one after another at SIGHUP.
+    """uvicorn's supervisor. It replaces workers that have ended, and at SIGHUP one after another.
 
     Args:
         config: of the workers.
@@ -114,26 +99,32 @@ class _Supervisor(Multiprocess):
         ready: called once, when the first worker answers.
     """
 
+    failed = False
+    """True if a worker could not start; its log has the reason."""
+
     def __init__(
         self, config: ServerConfig, bound: socket.socket, again: Callable[[], ServerConfig], ready: Callable[[], None]
     ) -> None:
         super().__init__(config, [bound])
         self._again = again
         self._ready: Callable[[], None] | None = ready
-        self.failed = False
-        """True if a worker could not start; its log has the reason."""
 
     def keep_subprocess_alive(self) -> None:
         from prometheus_client.multiprocess import mark_process_dead
 
-        before = list(self.processes)
-        super().keep_subprocess_alive()
-        for worker in before:
-            if worker not in self.processes:
-                mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
-                _log.warning("worker %d ended; another one takes its place", worker.pid)
-        self.failed = any(worker.exitcode == STARTUP_FAILURE for worker in self.processes)
-        if self._ready is not None and any(worker.is_ready(1) for worker in self.processes):
+        for i, worker in enumerate(self.processes):
+            if worker.process.is_alive():  # uvicorn would also end one that imports slowly
+                continue
+            worker.join()
+            mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
+            if worker.exitcode == STARTUP_FAILURE:
+                self.failed = True
+                self.should_exit.set()
+                return
+            _log.warning("worker %d ended; another one takes its place", worker.pid)
+            self.processes[i] = Process(self.config, self.sockets)
+            self.processes[i].start()
+        if self._ready is not None and any(worker.is_ready(0.1) for worker in self.processes):
             self._ready()
             self._ready = None
 
@@ -144,9 +135,7 @@ class _Supervisor(Multiprocess):
         except Exception as error:  # the server continues after any error
             _log.error("reload: %s; the workers are unchanged", error)
             return
-        self.config.timeout_worker_healthcheck = _LOADS
         self.restart_all()
-        self.config.timeout_worker_healthcheck = _ANSWERS
         replaced = sum(worker not in self.processes for worker in workers)
         if replaced == len(workers):
             _log.info("reload: all workers are replaced")

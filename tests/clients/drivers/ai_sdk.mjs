@@ -10,6 +10,7 @@ const [provider, url, model, result] = process.argv.slice(2);
 const models = {
   chat: async () => (await load('@ai-sdk/openai-compatible')).createOpenAICompatible({ name: 'u', baseURL: `${url}/v1` })(model),
   responses: async () => (await load('@ai-sdk/openai')).createOpenAI({ apiKey: 'none', baseURL: `${url}/v1` }).responses(model),
+  google: async () => (await load('@ai-sdk/google')).createGoogleGenerativeAI({ apiKey: 'none', baseURL: `${url}/v1beta` })(model),
   anthropic: async () => (await load('@ai-sdk/anthropic')).createAnthropic({ apiKey: 'none', baseURL: `${url}/v1` })(model),
 };
 const stream = streamText({

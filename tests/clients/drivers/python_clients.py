@@ -149,6 +149,134 @@ def langchain_anthropic() -> str:
     return langchain_loop(ChatAnthropic(model=MODEL, base_url=URL, api_key="none", temperature=0, max_tokens=400))  # type: ignore[call-arg, arg-type]
 
 
+def langchain_ollama() -> str:
+    from langchain_ollama import ChatOllama
+
+    return langchain_loop(ChatOllama(model=MODEL, base_url=URL, temperature=0))
+
+
+def langchain_google() -> str:
+    from langchain_google_genai import ChatGoogleGenerativeAI
+
+    return langchain_loop(ChatGoogleGenerativeAI(model=MODEL, base_url=URL, api_key="none", temperature=0))
+
+
+def google_genai() -> str:
+    from google import genai
+    from google.genai import types
+
+    client = genai.Client(api_key="none", http_options=types.HttpOptions(base_url=URL))
+    chat = client.chats.create(model=MODEL, config=types.GenerateContentConfig(tools=[get_weather], temperature=0))
+    return chat.send_message(ASKED).text or ""
+
+
+async def pydantic_ai() -> str:
+    from pydantic_ai import Agent
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    model = OpenAIChatModel(MODEL, provider=OpenAIProvider(base_url=f"{URL}/v1", api_key="none"))
+    return str((await Agent(model, tools=[get_weather]).run(ASKED)).output)
+
+
+async def openai_agents() -> str:
+    import agents
+    import openai
+
+    agents.set_tracing_disabled(True)
+    client = openai.AsyncOpenAI(base_url=f"{URL}/v1", api_key="none", max_retries=0)
+    model = agents.OpenAIResponsesModel(MODEL, client)
+    agent = agents.Agent("helper", model=model, tools=[agents.function_tool(get_weather)])
+    return str((await agents.Runner.run(agent, ASKED)).final_output)
+
+
+def instructor_tools() -> str:
+    import instructor
+    import openai
+    import pydantic
+
+    class get_weather(pydantic.BaseModel):
+        city: str
+
+    client = instructor.from_openai(openai.OpenAI(base_url=f"{URL}/v1", api_key="none"), mode=instructor.Mode.TOOLS)
+    messages: list[Any] = [{"role": "user", "content": ASKED}]
+    found = client.chat.completions.create(model=MODEL, response_model=get_weather, messages=messages, max_retries=1)
+    assert found.city
+    return RESULT
+
+
+async def llama_index() -> str:
+    from llama_index.core.agent.workflow import FunctionAgent
+    from llama_index.llms.openai_like import OpenAILike
+
+    model = OpenAILike(
+        model=MODEL, api_base=f"{URL}/v1", api_key="none", is_chat_model=True, is_function_calling_model=True
+    )
+    return str(await FunctionAgent(tools=[get_weather], llm=model).run(ASKED))
+
+
+def smolagents() -> str:
+    import smolagents
+
+    model = smolagents.OpenAIServerModel(MODEL, api_base=f"{URL}/v1", api_key="none")
+    weather = smolagents.tool(get_weather)
+    messages: list[Any] = [{"role": "user", "content": ASKED}]
+    for _ in range(4):
+        message = model.generate(messages, tools_to_call_from=[weather], tool_choice="auto")
+        if not message.tool_calls:
+            return str(message.content)
+        messages.append({"role": "assistant", "content": message.content or "", "tool_calls": message.tool_calls})
+        for call in message.tool_calls:
+            arguments = call.function.arguments
+            result = get_weather(**(json.loads(arguments) if isinstance(arguments, str) else arguments))
+            return f"{call.function.name}: {result}"
+    raise RuntimeError("no answer")
+
+
+def strands() -> str:
+    from strands import Agent, tool
+    from strands.models.openai import OpenAIModel
+
+    model = OpenAIModel(client_args={"base_url": f"{URL}/v1", "api_key": "none"}, model_id=MODEL)
+    return str(Agent(model=model, tools=[tool(get_weather)], callback_handler=None)(ASKED))
+
+
+def haystack() -> str:
+    from haystack.components.agents import Agent
+    from haystack.components.generators.chat import OpenAIChatGenerator
+    from haystack.dataclasses import ChatMessage
+    from haystack.tools import create_tool_from_function
+    from haystack.utils import Secret
+
+    model = OpenAIChatGenerator(model=MODEL, api_base_url=f"{URL}/v1", api_key=Secret.from_token("none"))
+    agent = Agent(chat_generator=model, tools=[create_tool_from_function(get_weather)])
+    return str(agent.run(messages=[ChatMessage.from_user(ASKED)])["messages"][-1].text)
+
+
+def agno() -> str:
+    from agno.agent import Agent
+    from agno.models.openai import OpenAILike
+
+    model = OpenAILike(id=MODEL, base_url=f"{URL}/v1", api_key="none")
+    return str(Agent(model=model, tools=[get_weather], telemetry=False).run(ASKED).content)
+
+
+def huggingface_hub() -> str:
+    from huggingface_hub import InferenceClient
+
+    client = InferenceClient(base_url=f"{URL}/v1", api_key="none")
+    messages: list[Any] = [{"role": "user", "content": ASKED}]
+    for _ in range(4):
+        message = client.chat_completion(messages, model=MODEL, tools=[TOOL], max_tokens=300).choices[0].message  # type: ignore[list-item]
+        if not message.tool_calls:
+            return message.content or ""
+        messages.append({"role": "assistant", "content": message.content, "tool_calls": message.tool_calls})
+        for call in message.tool_calls:
+            result = get_weather(**json.loads(call.function.arguments))
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+    raise RuntimeError("no answer")
+
+
 if __name__ == "__main__":
     found = globals()[CLIENT]()
     print(asyncio.run(found) if asyncio.iscoroutine(found) else found)

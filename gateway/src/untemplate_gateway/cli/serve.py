@@ -132,10 +132,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _run_workers(settings: Settings, again: Callable[[], Settings]) -> None:
     from ..settings import SettingsError
-    from ..workers import check_workers, run_workers
+    from ..workers import run_workers
 
     try:
-        check_workers(settings)
         with _bound(settings) as bound:
             assert bound is not None
             run_workers(settings, bound, again, lambda: _greet_of_workers(_url(settings, bound), settings))

@@ -44,7 +44,9 @@ class LlamaCpp(msgspec.Struct, frozen=True, kw_only=True):
         int, _is("tokens of context, shared by the requests that run; 0: as many as the model has and fit", ge=0)
     ] = 0
     n_parallel: Annotated[int, _is("requests that are decoded together", ge=1)] = 4
-    threads: Annotated[int, _is("processor threads; 0: one per core, or one for a model under 64 MB", ge=0)] = 0
+    threads: Annotated[
+        int, _is("processor threads; 0: one per core, or one for a model under 64 MB", ge=0, flag=None)
+    ] = 0
     gpu_layers: Annotated[int, _is("layers to put on the GPU; -1: all", ge=-1)] = -1
     mmproj: Annotated[
         str, _is("projector (GGUF) that turns images into tokens, for models that see", metavar="FILE")
@@ -167,7 +169,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     host: Annotated[str, _is("address to listen on; 0.0.0.0: all addresses", metavar="ADDRESS")] = "127.0.0.1"
     port: Annotated[int, _is("port to listen on; 0: any free one", ge=0, le=65535)] = 8000
     uds: Annotated[str, _is("Unix socket to listen on, instead of host and port", metavar="PATH")] = ""
-    root_path: Annotated[str, _is("path prefix that a reverse proxy removes", metavar="/PREFIX")] = ""
+    root_path: Annotated[str, _is("path prefix that a reverse proxy removes", flag=None)] = ""
     tls_cert: Annotated[str, _is("TLS certificate chain (PEM); the server then speaks https", metavar="FILE")] = ""
     tls_key: Annotated[str, _is("private key of the certificate (PEM), if it is a file of its own", metavar="FILE")] = (
         ""
