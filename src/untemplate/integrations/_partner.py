@@ -6,8 +6,19 @@ import importlib
 import re
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
+from typing import Any
 
-__all__ = ["partner"]
+__all__ = ["Theirs", "partner"]
+
+
+class Theirs:
+    """Stands for a class of another project where types are checked: that project need not be installed."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotImplementedError
 
 
 def partner(module: str, package: str, least: str) -> ModuleType:

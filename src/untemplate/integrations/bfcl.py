@@ -18,11 +18,11 @@ import re
 import sys
 from collections.abc import Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from .._internal.output_parser import OutputParser
 from ._of_tokenizer import parser_of
-from ._partner import partner
+from ._partner import Theirs, partner
 
 __all__ = ["UntemplateHandler", "main", "register"]
 
@@ -36,7 +36,13 @@ _override: Final[Any] = partial(_oss.override, check_signature=False)
 _PREFIX: Final = "untemplate/"
 
 
-class UntemplateHandler(_oss.OSSHandler):  # type: ignore[name-defined, misc]
+if TYPE_CHECKING:
+    _OSSHandler = Theirs
+else:
+    _OSSHandler = _oss.OSSHandler
+
+
+class UntemplateHandler(_OSSHandler):
     """Asks a server for text, and reads reasoning and calls from it.
 
     Calls whose arguments are not a whole JSON object are left out.
@@ -64,7 +70,7 @@ class UntemplateHandler(_oss.OSSHandler):  # type: ignore[name-defined, misc]
 
     @_override  # type: ignore[untyped-decorator]
     def _query_prompting(self, inference_data: dict[str, Any]) -> Any:
-        response, seconds = super()._query_prompting(inference_data)
+        response, seconds = super()._query_prompting(inference_data)  # type: ignore[misc]
         # BFCL passes nothing else to the method that reads the answer, and it asks from several threads.
         response.untemplate = inference_data["inference_input_log"]["formatted_prompt"], inference_data["function"]
         return response, seconds

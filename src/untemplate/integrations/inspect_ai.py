@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .._internal.output_parser import OutputParser
 from ..messages import ParsedOutput, ToolCall
-from ._partner import partner
+from ._partner import Theirs, partner
 
 __all__ = ["Handler", "to_message"]
 
@@ -46,7 +46,13 @@ def _call(call: ToolCall) -> Any:
     return _tool.ToolCall(id=call.id, function=name, arguments=json.loads(written))
 
 
-class Handler(_util.ChatAPIHandler):  # type: ignore[name-defined, misc]
+if TYPE_CHECKING:
+    _ChatAPIHandler = Theirs
+else:
+    _ChatAPIHandler = _util.ChatAPIHandler
+
+
+class Handler(_ChatAPIHandler):
     """Reads the answers of one model.
 
     Args:

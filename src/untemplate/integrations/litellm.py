@@ -14,13 +14,13 @@ Source: LiteLLM's "Custom Callbacks" and "Modify / Reject Incoming Requests", on
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .._internal.output_parser import OutputParser
 from .._internal.stream import Stream
 from ..messages import DeltaMessage
 from ..policy import STREAMED_CALLS, WHOLE_CALLS, Policy
-from ._partner import partner
+from ._partner import Theirs, partner
 
 __all__ = ["TextParser"]
 
@@ -29,7 +29,13 @@ _types: Final = partner("litellm.types.utils", "litellm", _LEAST)
 _logger: Final = partner("litellm.integrations.custom_logger", "litellm", _LEAST)
 
 
-class TextParser(_logger.CustomLogger):  # type: ignore[name-defined, misc]
+if TYPE_CHECKING:
+    _CustomLogger = Theirs
+else:
+    _CustomLogger = _logger.CustomLogger
+
+
+class TextParser(_CustomLogger):
     """Parses the content of chat completions into reasoning, content and tool calls.
 
     Answers that already hold tool calls or reasoning are left alone, and so are those of models that are not named. In

@@ -23,7 +23,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from weakref import WeakKeyDictionary
 
 from .._internal.machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
@@ -36,7 +36,7 @@ from ..grammar import GrammarError, make_grammar
 from ..messages import DeltaMessage, DeltaToolCall
 from ..policy import STREAMED_CALLS, WHOLE_CALLS
 from ._of_tokenizer import parser_of
-from ._partner import partner
+from ._partner import Theirs, partner
 
 __all__ = ["UntemplateReasoning", "UntemplateToolCalls", "main", "register"]
 
@@ -133,7 +133,13 @@ class _Split:
         return text[max(closed, default=start) :]
 
 
-class UntemplateReasoning(_templates.ResponseTemplateReasoningDetector):  # type: ignore[name-defined, misc]
+if TYPE_CHECKING:
+    _ResponseTemplateReasoningDetector = Theirs
+else:
+    _ResponseTemplateReasoningDetector = _templates.ResponseTemplateReasoningDetector
+
+
+class UntemplateReasoning(_ResponseTemplateReasoningDetector):
     """Splits reasoning from the rest. Without an active tool parser, calls are content."""
 
     format_name: ClassVar[str | None] = None
@@ -247,7 +253,13 @@ _NO_CALLS: Final[Sequence[_Call]] = ()
 _NOTHING: Final = _Part("", _NO_CALLS)
 
 
-class UntemplateToolCalls(_templates.ResponseTemplateToolDetector):  # type: ignore[name-defined, misc]
+if TYPE_CHECKING:
+    _ResponseTemplateToolDetector = Theirs
+else:
+    _ResponseTemplateToolDetector = _templates.ResponseTemplateToolDetector
+
+
+class UntemplateToolCalls(_ResponseTemplateToolDetector):
     """Reads calls from text without reasoning. Reasoning that is still in it stays in the text."""
 
     format_name: ClassVar[str | None] = None

@@ -12,11 +12,11 @@ Source: ``renderers/base.py`` and ``renderers/custom.py`` of renderers 0.1.12.
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..messages import ToolCall
 from ._of_template import TemplateTurns
-from ._partner import partner
+from ._partner import Theirs, partner
 
 __all__ = ["TemplateRenderer", "TemplateRendererConfig"]
 
@@ -27,7 +27,13 @@ _STATUSES: Final = {"ok": "OK", "incomplete": "UNCLOSED_BLOCK", "invalid_json": 
 """Their status for each of ours; calls with any other are malformed."""
 
 
-class TemplateRendererConfig(_configs.DefaultRendererConfig):  # type: ignore[misc, name-defined]
+if TYPE_CHECKING:
+    _DefaultRendererConfig = Theirs
+else:
+    _DefaultRendererConfig = _configs.DefaultRendererConfig
+
+
+class TemplateRendererConfig(_DefaultRendererConfig):
     """Other fields are variables of the template."""
 
     format: str | None = None
@@ -44,7 +50,7 @@ class TemplateRenderer:
     effective_thinking_retention: ClassVar[str] = "template"
 
     def __init__(self, tokenizer: Any, config: Any = None) -> None:
-        self.config = TemplateRendererConfig() if config is None else config
+        self.config: Any = TemplateRendererConfig() if config is None else config
         self._turns = TemplateTurns(tokenizer, self.config.format, self.config.model_extra)
 
     @property

@@ -13,12 +13,12 @@ Source: ``tinker_cookbook/renderers/base.py`` of tinker-cookbook 0.6.1.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..formats import names
 from ..messages import ToolCall
 from ._of_template import TemplateTurns
-from ._partner import partner
+from ._partner import Theirs, partner
 
 __all__ = ["TemplateRenderer", "register"]
 
@@ -29,7 +29,13 @@ _TOOLS: Final = "tools"
 """Key of the message that carries the tools: a chat template gets them by themselves."""
 
 
-class TemplateRenderer(_theirs.Renderer):  # type: ignore[misc, name-defined]
+if TYPE_CHECKING:
+    _Renderer = Theirs
+else:
+    _Renderer = _theirs.Renderer
+
+
+class TemplateRenderer(_Renderer):
     """Writes prompts and examples with the tokenizer's chat template, and reads answers in token ids."""
 
     def __init__(self, tokenizer: Any, format_name: str | None = None) -> None:
@@ -55,10 +61,10 @@ class TemplateRenderer(_theirs.Renderer):  # type: ignore[misc, name-defined]
         """Return a message with its thoughts apart from its text."""
         content = message["content"]
         if isinstance(content, str):
-            return dict(super().to_openai_message(message))
+            return dict(super().to_openai_message(message))  # type: ignore[misc]
         texts = [part for part in content if part["type"] != "thinking"]
         thoughts = "".join(part["thinking"] for part in content if part["type"] == "thinking")
-        found = dict(super().to_openai_message({**message, "content": texts}))
+        found = dict(super().to_openai_message({**message, "content": texts}))  # type: ignore[misc]
         return {**found, "reasoning_content": thoughts} if thoughts else found
 
     def build_generation_prompt(self, messages: list[Any], role: str = "assistant", prefill: str | None = None) -> Any:

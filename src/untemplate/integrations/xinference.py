@@ -14,12 +14,12 @@ Source: ``xinference/model/llm/tool_parsers/`` of Xinference 4.1.
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from .._internal.output_parser import OutputParser
 from ..formats import names
 from ..policy import Policy
-from ._partner import partner
+from ._partner import Theirs, partner
 
 __all__ = ["UntemplateToolParser", "register"]
 
@@ -31,7 +31,13 @@ _WHOLE: Final = Policy(cut_calls="content", malformed_arguments="content")
 _Event = tuple[str | None, str | None, dict[str, Any] | None]
 
 
-class UntemplateToolParser(_theirs.ToolParser):  # type: ignore[misc, name-defined]
+if TYPE_CHECKING:
+    _ToolParser = Theirs
+else:
+    _ToolParser = _theirs.ToolParser
+
+
+class UntemplateToolParser(_ToolParser):
     """Reads the calls of one Format. One object serves all requests, so it keeps nothing between them."""
 
     format_name: ClassVar[str]

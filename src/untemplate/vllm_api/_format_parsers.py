@@ -21,6 +21,7 @@ from .._internal.backends.format import FormatBackend
 from .._internal.backends.format_stream import FormatStream
 from .._internal.backends.interface import OutputContext
 from .._internal.backends.requests import get
+from .._internal.backends.stream import StreamBackend
 from .._internal.deltas import merge_deltas
 from .._internal.machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
 from .._internal.stream import Stream
@@ -279,7 +280,7 @@ class FormatParser(DelegatingParser):
             self._tool_parser = tool_class(fmt)(tokenizer, tools)
 
     @property
-    def output(self) -> FormatStream | None:
+    def output(self) -> StreamBackend | None:
         """The output that is being streamed, once it has begun."""
         return self._output
 
