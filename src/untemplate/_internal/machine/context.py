@@ -48,6 +48,8 @@ class ReaderContext:
         """Most characters that speculation may keep."""
         self.reasoning_calls: int = reasoning_calls
         """When a call inside reasoning counts: RECOVER, IMMEDIATELY or NEVER."""
+        self.shows_cut_calls: bool = False
+        """True if an opener or header that the output ends after becomes text; else it is dropped."""
         self.config_events: ConfigEvents | None = None
         self.call_policy: CallPolicy | None = None
         self.scanner: TokenScanner | None = None

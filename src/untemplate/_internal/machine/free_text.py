@@ -70,6 +70,13 @@ class FreeText:
         self.out.begin_message(index)
         self.judge.open_quotes = 0
 
+    def leave_calls(self, kept: bool) -> int:
+        """Go on with content after calls. ``kept``: the last one has not become text. Return the next mode."""
+        program = self.context.program
+        self.context.state = program.states[program.content]
+        self.out.leave_calls(kept)
+        return READ_TEXT if program.header is None else READ_HEADER_START
+
     def begin_output(self) -> None:
         """Begin the output here: all before it was the prompt's."""
         self.out.begin_output()

@@ -10,11 +10,11 @@ this table with it, and follows the modes of real outputs):
 | --- | --- | --- | --- |
 | text | FreeText | content or reasoning, up to a marker | calls, turn end, header start, header |
 | calls | CallReader | calls, and their list or section | text, header start, after tentative calls, empty calls |
-| turn end | Machine | what follows a special token that may end the output | text |
+| turn end | Runner | what follows a special token that may end the output | text |
 | header start | HeaderReader | white space before a message header | text, header |
 | header | HeaderReader | a message header | text, calls |
-| after tentative calls | Machine | what follows tentative calls | text, calls, header start |
-| empty calls | Machine | markers of calls without a call | text |
+| after tentative calls | AfterCalls | what follows tentative calls | text, calls, header start |
+| empty calls | EmptyCalls | markers of calls without a call | text |
 
 **Where it is.** Four words, each with one meaning:
 
@@ -49,63 +49,39 @@ with JsonReader as a generator saved lines and no time.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Sequence
 from typing import Final, final
 
 from ...tools import ToolSet
-from .call_emitter import CallEmitter
-from .calls import CallReader
-from .context import ReaderContext
 from .events import EventReceiver
-from .free_text import FreeText
-from .headers import HeaderReader
 from .ids import IdFactory
-from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
-from .lexer import WS
-from .marker_judge import IS_TEXT
+from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, MARKUP, REASONING_TEXT
 from .modes import (
-    READ_AFTER_TENTATIVE_CALLS,
     READ_CALL,
-    READ_EMPTY_CALLS,
     READ_HEADER,
     READ_HEADER_START,
     READ_TEXT,
     READ_TURN_END,
 )
 from .program import (
-    CLOSE_REASONING,
-    END_TURN,
-    IN_CONTENT,
     IN_REASONING,
-    ON_ANY_LINE,
-    ON_ITS_LINE,
-    OPEN_BARE_CALLS,
-    OPEN_CALLS,
-    MarkerRule,
     Program,
 )
+from .runner import Runner
 from .scanner import TokenScanner, check_ids
 from .short_path import MOST_UNCOUNTED, ShortPath
-from .signals import AGAIN, DONE, MORE, NO_MATCH
-from .tentative_calls import ALONE, IN_REASONING_TEXT, QUOTED, RECOVER, TentativeCalls
+from .tentative_calls import IN_REASONING_TEXT
 
 _MOST_KEPT: Final = 256
 """Most characters that are kept without being read."""
-_ENDS_QUOTATION: Final = "\n<{["
-"""Characters at which the end of a quotation is no longer looked for."""
 _PART: Final = 4096
 """Characters that are read at once while special tokens are dropped, since each copies the text that is being read."""
-_CLOSE_TAGS: Final = re.compile(r"(?:</[^<>`\n]{1,64}>){0,3}")
-_CLOSE_TAGS_BEGUN: Final = re.compile(r"(?:</[^<>`\n]{1,64}>){0,3}(?:<(?:/[^<>`\n]{0,64})?)?\Z")
 
 
 @final
-class Machine(ReaderContext):
-    """Runs a Program on one output."""
-
-    # At most 29 attributes, those of ReaderContext included: with more, CPython keeps them in a slower table.
+class Machine(Runner):
+    """Runs a Program on one output: takes its deltas, and lets the readers read what does not take the short path."""
 
     def __init__(
         self,
@@ -117,19 +93,11 @@ class Machine(ReaderContext):
         max_held: int,
         reasoning_calls: int,
     ) -> None:
-        ReaderContext.__init__(self, program, tools, receiver, max_held, reasoning_calls)
+        Runner.__init__(self, program, tools, receiver, make_id, first_index, max_held, reasoning_calls)
         self.finished: bool = False
-        self._mode: int = READ_TEXT if program.header is None else READ_HEADER_START
-        self._text: FreeText = FreeText(self)
-        self.shows_cut_calls: bool = False
-        """True if an opener or header that the output ends after becomes text; else it is dropped."""
         self.path: ShortPath = ShortPath(max_held)
         if program.header is None:
             self.path.open_text(self._text.passing_kind(), self.state, [], "")
-        self._emitter: CallEmitter = CallEmitter(self, self._text.out, make_id, first_index)
-        # Most outputs have neither calls nor headers, so their readers are made when they are needed.
-        self._calls: CallReader | None = None
-        self._headers: HeaderReader | None = None
 
     # -- in -----------------------------------------------------------------------------------------------------
 
@@ -441,480 +409,3 @@ class Machine(ReaderContext):
         """Number of characters that are decided."""
         self.settle()
         return self.base
-
-    # -- running the readers ------------------------------------------------------------------------------------
-
-    def _run(self) -> None:
-        """Run readers until one needs more text."""
-        cur = self.cur
-        cur.passed = None
-        cur.goes_on = None
-        while True:
-            mode = self._mode
-            if mode == READ_TEXT:
-                result = self._text.step()
-                if result == READ_CALL:
-                    self._enter_calls(self._text.rule, self._text.marker_end)
-            elif mode == READ_CALL:
-                calls = self._calls
-                assert calls is not None
-                result = calls.step()
-                if result == DONE:
-                    result = self._after_calls(calls)
-            elif mode == READ_TURN_END:
-                result = self._read_turn_end()
-            elif mode == READ_HEADER_START:
-                result = self._header_reader().start()
-            elif mode == READ_HEADER:
-                result = self._header_reader().step()
-            elif mode == READ_EMPTY_CALLS:
-                result = self._read_empty_calls()
-            else:
-                result = self._read_after_tentative_calls()
-            if result == MORE:
-                return
-            if result != NO_MATCH:
-                self._mode = result
-            elif self._take_back(mode) == MORE:
-                return
-
-    def _take_back(self, mode: int) -> int:
-        """Go on after a call or a header that is none, or that the output ends in. Return AGAIN or MORE."""
-        if mode == READ_CALL and self._has_only_markers():
-            doubled = self._call_reader().read_doubled(self.speculation.raw(self.cur))
-            if doubled != NO_MATCH:
-                return doubled
-            self._mode = READ_EMPTY_CALLS
-        elif self.cur.final and self._was_undecided():
-            self._end_undecided()
-        else:
-            self._release()
-            if mode == READ_HEADER and self._header_reader().goes_on_in_content:
-                self.state = self.program.states[self.program.content]
-        return AGAIN
-
-    def _compact(self) -> None:
-        """Remove what has been read from the cursor's text, and end speculation that holds too much."""
-        cur = self.cur
-        pos = cur.pos
-        if pos:
-            if self.speculation.active:
-                self.speculation.keep(cur)
-            self.base += pos
-            cur.text = cur.text[pos:]
-            cur.pos = 0
-        if self.speculation.active and self.speculation.size + len(cur.text) >= self.max_held:
-            self.ledger.report("held_too_long", self.ledger.saved, self.ledger.saved)
-            self._release(too_long=True)
-            self._run()
-            self._compact()
-
-    def _wind_up(self) -> bool:
-        """End what the mode was reading when the output ended. Return True if there is text to read again."""
-        mode = self._mode
-        if mode == READ_CALL:
-            if self._call_reader().finish():
-                if self.tentative is not None:
-                    return self._end_tentative_calls(False)
-                self._mode = READ_TEXT
-                self._text.out.after_call = True
-                self._emitter.close_call()
-                return False
-            return self._end_undecided()
-        if mode == READ_HEADER or (mode == READ_HEADER_START and self.speculation.active):
-            self.cur.pos = len(self.cur.text)
-            return self._end_undecided()
-        if mode == READ_EMPTY_CALLS:
-            return self._end_undecided()
-        if mode == READ_TURN_END:
-            self._drop_end_tokens()
-            self.end_speculation()
-            self.spaces = []
-            self._mode = READ_TEXT
-        elif mode == READ_AFTER_TENTATIVE_CALLS:
-            return self._end_tentative_calls(False)
-        return False
-
-    def _was_undecided(self) -> bool:
-        """True if the speculation was undecided until the output ended."""
-        speculation = self.speculation
-        return speculation.number == speculation.undecided and self._mode in (READ_CALL, READ_HEADER, READ_EMPTY_CALLS)
-
-    def _end_undecided(self) -> bool:
-        """End the output in a call or a header that is not complete. Return True if there is text to read again."""
-        if self.tentative is not None and self.tentative.end_of_last_call:
-            return self._end_tentative_calls(True)
-        if not self._drops_cut():
-            self._release()
-            return True
-        self._drop_cut()
-        return False
-
-    def _drops_cut(self) -> bool:
-        """True if the speculation begins with an opener and is not to be shown."""
-        if self.shows_cut_calls:
-            self._text.out.has_policy_text = True
-            return False
-        if self.tentative is not None and self.tentative.kind != IN_REASONING_TEXT:
-            return False
-        header = self.program.header
-        if header is not None and self._mode == READ_HEADER:
-            raw = self.speculation.raw(self.cur)
-            if self._text.judge.header_doubt == IS_TEXT or header.is_sentence(raw):
-                return False
-        if header is not None and not self.speculation.opener:
-            return not header.bare
-        if header is not None:
-            return header.literals.pattern.match(self.speculation.raw(self.cur)) is not None
-        return self._call_reader().has_opener
-
-    def _drop_cut(self) -> None:
-        """Drop all text from the opener on, and report it."""
-        cur = self.cur
-        cur.pos = len(cur.text)
-        start = self.base + cur.pos - self.speculation.length(cur)
-        in_header = self._mode in (READ_HEADER, READ_HEADER_START)
-        self.undo_speculation()
-        self.state = self.speculation.origin
-        self._mode = READ_TEXT
-        self._text.out.after_call = True
-        self.spaces = []
-        self.ledger.mark(MARKUP, start)
-        self._report_cut(in_header, start)
-
-    def _report_cut(self, in_header: bool, start: int) -> None:
-        """Account for all text from ``start`` of the output on as dropped."""
-        end = self.base + self.cur.pos
-        self.ledger.report("incomplete_header" if in_header else "incomplete_call", start, end)
-        self.ledger.mark(DROPPED, end)
-
-    def _enter_text(self, index: int) -> None:
-        self._text.out.enter(index)
-        self._mode = READ_TEXT
-
-    def _release(self, too_long: bool = False) -> None:
-        """End speculation, because what was read is not a call or a header: its opener becomes text, and the text after
-        it is read once more.
-
-        If nothing was kept, one character becomes text, so that the same place is not read as an opener again. An
-        opener in the prompt is not part of the output.
-        """
-        cur = self.cur
-        speculation = self.speculation
-        if speculation.opener and not speculation.length(cur) and cur.pos < len(cur.text):
-            cur.pos += 1
-        raw = speculation.raw(cur)
-        reaches_back = speculation.reaches_back
-        cur.final = False  # the text that is read again ends where it ended before
-        tentative = self.tentative
-        had_calls = len(self.calls) > speculation.calls
-        is_opener = self._mode == READ_EMPTY_CALLS or (self._mode == READ_CALL and self._call_reader().has_marker)
-        self.undo_speculation()
-        self.state = speculation.origin
-        self._mode = READ_TEXT
-        if tentative is not None and tentative.close_rule is not None:
-            # Reasoning was closed after the call, and the output went on.
-            before = raw[: tentative.close_start]
-            rest = raw[tentative.close_start :]
-            self._text.out.emit_opener(before, self.base + cur.pos - len(rest), speculation.opener)
-            cur.text = rest + cur.text[cur.pos :]
-            self.base += cur.pos - len(rest)
-            cur.pos = 0
-            self._text.take_close(tentative.close_rule, tentative.close_end - tentative.close_start)
-            return
-        start = self.base + cur.pos - len(raw)
-        # The text after the opener is read again: it may hold other markers.
-        size = speculation.give_back(start, len(raw), had_calls or too_long)
-        if reaches_back:
-            cur.text = raw[size:] + cur.text[cur.pos :]
-            cur.pos = 0
-            self.base = start + size
-        else:
-            cur.pos -= len(raw) - size
-        if had_calls and tentative is not None and tentative.kind == QUOTED:
-            self._text.out.emit_quotation(raw, start + size)
-        elif is_opener:
-            self._text.out.emit_opener(raw[:size], start + size, min(speculation.opener, size))
-        else:
-            self._text.out.emit_trimmed(raw[:size], start + size)
-
-    # -- readers that not every output needs ----------------------------------------------------------------------
-
-    def _call_reader(self) -> CallReader:
-        calls = self._calls
-        if calls is None:
-            calls = self._calls = CallReader(self, self._emitter)
-        return calls
-
-    def _header_reader(self) -> HeaderReader:
-        headers = self._headers
-        if headers is None:
-            headers = self._headers = HeaderReader(self, self._call_reader(), self._text)
-        return headers
-
-    # -- calls --------------------------------------------------------------------------------------------------
-
-    def _enter_calls(self, rule: MarkerRule, end: int) -> None:
-        """Begin to read calls, whose opener in free text ends at ``end``. (A header enters its call by itself.)"""
-        cur = self.cur
-        self.speculate(end - cur.pos)
-        if self._text.judge.in_fence:
-            self.report("fenced_call", cur.pos, end)
-        if self.tentative is None:
-            if self.state.region == IN_REASONING and self.reasoning_calls == RECOVER:
-                self.begin_tentative_calls(IN_REASONING_TEXT)
-            elif rule.where in (ON_ITS_LINE, ON_ANY_LINE):
-                self.begin_tentative_calls(ALONE)
-            elif self._text.out.quotes:
-                self.begin_tentative_calls(QUOTED)
-            elif not self.has_id(cur.pos, end):
-                self._begin_quotation(self._text.out.closing_sign)
-        self._text.out.unproven = self.checks_ids and not self.has_id(cur.pos, end)
-        opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[cur.pos : end]
-        cur.pos += len(opener)
-        calls = self._calls or self._call_reader()
-        lacks_section = rule.lacks != "" and not self.in_section
-        calls.enter(rule.entries, rule.ambiguous or lacks_section, rule.kind == OPEN_CALLS, opener)
-        if lacks_section:
-            self.report("missing_open", cur.pos - len(opener), cur.pos)
-            calls.recover()
-
-    def _begin_quotation(self, closing: str) -> None:
-        """Begin tentative calls if there is a sign that may close a quotation after them."""
-        if closing:
-            self.begin_tentative_calls(QUOTED)
-            assert self.tentative is not None
-            self.tentative.closing = closing
-
-    def _after_calls(self, calls: CallReader) -> int:
-        """Go on after the last call. Return the next mode."""
-        if self.tentative is not None:
-            self.mark_closed()
-            self.tentative.end_of_last_call = self.speculation.length(self.cur)
-            return READ_AFTER_TENTATIVE_CALLS
-        return self._leave_calls(not calls.last_became_text)
-
-    def _leave_calls(self, kept: bool) -> int:
-        """Go on with content after calls. ``kept``: the last one has not become text."""
-        program = self.program
-        self.state = program.states[program.content]
-        self._text.out.leave_calls(kept)
-        return READ_TEXT if program.header is None else READ_HEADER_START
-
-    def _read_after_tentative_calls(self) -> int:
-        """Read what follows tentative calls. Those inside reasoning stay calls before another call, the close of
-        reasoning, the end of the turn and the end of the output. Before anything else they were reasoning."""
-        tentative = self.tentative
-        assert tentative is not None
-        cur = self.cur
-        if tentative.kind == ALONE:
-            return self._read_after_lone_calls(tentative)
-        if tentative.kind == QUOTED:
-            return self._read_after_quoted_calls(tentative)
-        cur.pos = cur.spaces()
-        if cur.pos >= len(cur.text):
-            return MORE
-        state = self.speculation.origin
-        end = state.literals.at(cur.text, cur.pos, cur.final)
-        if end < 0:
-            return end
-        if self.checks_ids and not self.may_be_marker(cur.pos, end):
-            return NO_MATCH
-        rule = state.rules[state.literals.tags[cur.text[cur.pos : end]]]
-        if rule.kind == OPEN_CALLS and tentative.close_start < 0:
-            self._enter_calls(rule, end)
-            return READ_CALL
-        if rule.kind == CLOSE_REASONING and tentative.close_start < 0:
-            tentative.close_start = self.speculation.length(cur)
-            tentative.close_end = tentative.close_start + end - cur.pos
-            tentative.close_rule = rule
-        elif rule.kind != END_TURN:
-            return NO_MATCH
-        cur.pos = end
-        return READ_AFTER_TENTATIVE_CALLS
-
-    def _read_after_quoted_calls(self, tentative: TentativeCalls) -> int:
-        """Read the character after calls that began after a backtick: before another backtick they are a quotation.
-        The close of the message and close tags of another format may come between."""
-        if tentative.closing:
-            return self._read_rest_of_line(tentative)
-        cur = self.cur
-        if cur.pos >= len(cur.text) or (not cur.final and _CLOSE_TAGS_BEGUN.match(cur.text, cur.pos) is not None):
-            return MORE
-        start = cur.pos
-        if self.program.header is not None:
-            start = self.program.header.closes.at(cur.text, cur.pos, cur.final)
-            if start == MORE or (start == len(cur.text) and not cur.final):
-                return MORE
-            start = max(start, cur.pos)
-        closes = _CLOSE_TAGS.match(cur.text, start)
-        end = start if closes is None else closes.end()
-        quoted = cur.text[end : end + 1] == "`" and not self.spaces
-        if quoted:
-            cur.pos = start
-        if quoted or not self._accept_tentative_calls(tentative):
-            return NO_MATCH
-        return self._leave_calls(True)
-
-    def _read_rest_of_line(self, tentative: TentativeCalls) -> int:
-        """Read the line of calls on which inline code or a quotation began: they are text if it is closed after them,
-        before any sign of markup."""
-        cur = self.cur
-        if not any("\n" in spaces for spaces in self.spaces):
-            stop = cur.pos
-            while stop < len(cur.text) and stop - cur.pos < _MOST_KEPT and cur.text[stop] not in _ENDS_QUOTATION:
-                if cur.text[stop] == tentative.closing:
-                    return NO_MATCH
-                stop += 1
-            if stop >= len(cur.text) and not cur.final:
-                return MORE
-        return self._leave_calls(True) if self._accept_tentative_calls(tentative) else NO_MATCH
-
-    def _read_after_lone_calls(self, tentative: TentativeCalls) -> int:
-        """Read what follows calls without a marker: a new line, the end of the turn or that of the output."""
-        cur = self.cur
-        end = cur.spaces()
-        if end > cur.pos:
-            self.hold_space(end)
-        if not any("\n" in spaces for spaces in self.spaces):
-            if cur.pos >= len(cur.text):
-                return MORE
-            end = self.program.output_end.at(cur.text, cur.pos, cur.final)
-            if end < 0 or not self.may_be_marker(cur.pos, end):
-                return MORE if end == MORE else NO_MATCH
-        return self._leave_calls(True) if self._accept_tentative_calls(tentative) else NO_MATCH
-
-    def _end_tentative_calls(self, further: bool) -> bool:
-        """Accept the tentative calls that the output ended on. ``further``: after them another began that never became
-        one. Return True if there is text to read again."""
-        tentative = self.tentative
-        assert tentative is not None
-        cur = self.cur
-        if self.shows_cut_calls and tentative.end_of_last_call and not self.calls[-1].whole:
-            self.calls.pop()
-            tentative.recorder.forget_last()
-            further = True
-        rest = ""
-        if further:
-            rest = (self.speculation.raw(cur) + cur.text[cur.pos :])[tentative.end_of_last_call :]
-        if not self._accept_tentative_calls(tentative):
-            self._release()
-            return True
-        self.spaces = []
-        self._mode = READ_TEXT
-        self._text.out.after_call = True
-        if further:
-            cur.pos = len(cur.text)
-            self.ledger.back_to(self.base + cur.pos - len(rest))
-            if not self.shows_cut_calls:
-                self._report_cut(False, self.base + cur.pos - len(rest))
-            elif rest.strip(WS):
-                self._text.out.has_policy_text = True
-                self._text.out.emit(rest, self.base + cur.pos)
-        return False
-
-    def _accept_tentative_calls(self, tentative: TentativeCalls) -> bool:
-        """Emit tentative calls, as far as the call policy keeps them. False if it turns them into text, or if a call
-        is not whole that has no marker, follows a backtick or is to be shown."""
-        if (tentative.kind != IN_REASONING_TEXT or self.shows_cut_calls) and not self.calls[-1].whole:
-            return False
-        kept = tentative.decide(self.call_policy, self.calls, self.ledger)
-        if kept is None:
-            self._text.out.has_policy_text = True
-            return False
-        self.calls = kept
-        self.speculation.end()
-        self.tentative = None
-        self.receiver = tentative.out
-        if self.state.region == IN_REASONING:
-            self.receiver.reasoning_end()
-        tentative.emit(kept)
-        self.state = self.program.states[self.program.content]
-        return True
-
-    # -- calls without a call -----------------------------------------------------------------------------------
-
-    def _has_only_markers(self) -> bool:
-        """True if nothing but markers of calls has been read, so that a block without a call may be dropped."""
-        speculation = self.speculation
-        if not self._call_reader().has_marker or len(self.calls) > speculation.calls:
-            return False
-        self.speculation.empty_end = 0
-        return self.program.call_markers.fullmatch(speculation.raw(self.cur)) is not None
-
-    def _read_empty_calls(self) -> int:
-        """Read the closes of calls without a call. Such a block is dropped, unless no token id proves it and its line
-        has text on both sides of it. Of a section with other text in it, only the markers are dropped."""
-        cur = self.cur
-        closes = self.program.call_closes
-        while True:
-            cur.pos = cur.spaces()
-            if cur.pos >= len(cur.text) and not (cur.final and self.speculation.empty_end):
-                return MORE
-            end = closes.at(cur.text, cur.pos, cur.final)
-            if end == MORE:
-                return MORE
-            if end < 0 or (self.checks_ids and not self.may_be_marker(cur.pos, end)):
-                break
-            cur.pos = end
-            self.speculation.empty_end = self.speculation.length(cur)
-        raw = self.speculation.raw(cur)
-        proven = self._opener_has_id(raw)
-        opener = self.speculation.opener
-        if self.speculation.empty_end:
-            alone = "\n" in raw[self.speculation.empty_end :] or cur.pos >= len(cur.text)
-            if not (proven or alone) and self._text.out.has_text_on_line(self.speculation.spaces):
-                return NO_MATCH
-            return self._drop_markers(raw, self.speculation.empty_end)
-        if proven and raw[:opener] in self.program.section_opens and self.speculation.origin.region == IN_CONTENT:
-            answer = self._drop_markers(raw, opener)
-            self.in_section = True
-            return answer
-        return NO_MATCH
-
-    def _opener_has_id(self, raw: str) -> bool:
-        """True if a token id proves the opener that ``raw``, all that has been read, begins with."""
-        scanner = self.scanner
-        if scanner is None or not scanner.active:
-            return False
-        opener = raw[: self.speculation.opener]
-        return scanner.holds(opener) and scanner.covers(opener, self.base + self.cur.pos - len(raw))
-
-    def _drop_markers(self, raw: str, size: int) -> int:
-        """Drop the first ``size`` characters of ``raw``, all that has been read, and read the rest again."""
-        cur = self.cur
-        if self.speculation.reaches_back:
-            self.base += cur.pos - len(raw)
-            cur.text = raw + cur.text[cur.pos :]
-            cur.pos = 0
-        else:
-            cur.pos -= len(raw)
-        self.undo_speculation()
-        self.state = self.speculation.origin
-        cur.final = False
-        self._text.out.drop("empty_calls", cur.pos + size)
-        return READ_TEXT
-
-    # -- the end of the turn ------------------------------------------------------------------------------------
-
-    def _drop_end_tokens(self) -> None:
-        """Account for the special tokens at the end of the output that do not end the turn as dropped."""
-        raw = self.speculation.raw(self.cur)
-        start = self.base + self.cur.pos - len(raw)
-        for found in self.program.output_end.pattern.finditer(raw):
-            if found.group() not in self.program.turn_end.tags:
-                self.ledger.mark(MARKUP, start + found.start())
-                self.ledger.report("end_token", start + found.start(), start + found.end())
-                self.ledger.mark(DROPPED, start + found.end())
-
-    def _read_turn_end(self) -> int:
-        """Read what follows a special token that no token id proves. It counts if nothing else follows."""
-        cur = self.cur
-        cur.pos = cur.spaces()
-        if cur.pos >= len(cur.text):
-            return MORE
-        end = self.program.output_end.at(cur.text, cur.pos, cur.final)
-        if end < 0:
-            return end
-        cur.pos = end
-        return READ_TURN_END

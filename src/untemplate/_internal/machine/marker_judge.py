@@ -54,30 +54,32 @@ _QUOTED_CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_MESSAGE})
 class MarkerJudge:
     """Judges the literals in the free text of one output."""
 
+    # Defaults in the class cost nothing per output.
+    in_fence: bool = False
+    """True if the opener of calls or the header that was judged last is inside a fence."""
+    header_doubt: int = NO_DOUBT
+    """What has to be known of that header."""
+    ends_message: bool = False
+    """True if a message is open that it ends."""
+    wrapped: bool = False
+    """True between the markers around content."""
+    has_start: bool = False
+    """True after the start of the turn, if the output has written it."""
+    has_closed: bool = False
+    """True if reasoning has been closed before."""
+    open_quotes: int = 0
+    """Number of openers that are content, and whose closers have not come: those are content, too."""
+    refused: int = 0
+    """Number of openers of calls that were text because they are quoted or only spelled."""
+    _quotes_calls: bool = False
+    """True after an opener of calls in a string, until an opener that nothing quotes."""
+    _text_marker: int = -1
+    """Where the last marker ends that is text because it was only spelled or is in a string, in characters of the
+    output. White space and further markers that belong to it may follow."""
+
     def __init__(self, context: ReaderContext, out: TextWriter) -> None:
         self.context: ReaderContext = context
         self.out: TextWriter = out
-        self.in_fence: bool = False
-        """True if the opener of calls or the header that was judged last is inside a fence."""
-        self.header_doubt: int = NO_DOUBT
-        """What has to be known of that header."""
-        self.ends_message: bool = False
-        """True if a message is open that it ends."""
-        self.wrapped: bool = False
-        """True between the markers around content."""
-        self.has_start: bool = False
-        """True after the start of the turn, if the output has written it."""
-        self.has_closed: bool = False
-        """True if reasoning has been closed before."""
-        self.open_quotes: int = 0
-        """Number of openers that are content, and whose closers have not come: those are content, too."""
-        self.refused: int = 0
-        """Number of openers of calls that were text because they are quoted or only spelled."""
-        self._quotes_calls: bool = False
-        """True after an opener of calls in a string, until an opener that nothing quotes."""
-        self._text_marker: int = -1
-        """Where the last marker ends that is text because it was only spelled or is in a string, in characters of the
-        output. White space and further markers that belong to it may follow."""
 
     def begin_output(self) -> None:
         """Begin the output here: all before it was the prompt's."""

@@ -32,7 +32,7 @@ MODES: Final[dict[int, tuple[str, str, str, tuple[int, ...]]]] = {
     ),
     READ_TURN_END: (
         "turn end",
-        "Machine",
+        "Runner",
         "what follows a special token that may end the output",
         (READ_TEXT,),
     ),
@@ -50,13 +50,13 @@ MODES: Final[dict[int, tuple[str, str, str, tuple[int, ...]]]] = {
     ),
     READ_AFTER_TENTATIVE_CALLS: (
         "after tentative calls",
-        "Machine",
+        "AfterCalls",
         "what follows tentative calls",
         (READ_TEXT, READ_CALL, READ_HEADER_START),
     ),
     READ_EMPTY_CALLS: (
         "empty calls",
-        "Machine",
+        "EmptyCalls",
         "markers of calls without a call",
         (READ_TEXT,),
     ),

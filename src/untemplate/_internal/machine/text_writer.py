@@ -24,26 +24,28 @@ _NOBODY: Final = EventReceiver()
 class TextWriter:
     """Writes the free text of one output."""
 
+    # Defaults in the class cost nothing per output.
+    fresh: bool = False
+    """True if only white space has followed the last marker."""
+    lead: str = ""
+    """White space that the Format writes after the last marker, as far as it has not come."""
+    at_start: bool = True
+    """True if the region has only had white space so far."""
+    after_call: bool = False
+    """True if only white space has followed the last call."""
+    keeps_space: bool = False
+    """True if white space that touches a marker is text, unless the Format writes it there."""
+    unproven: bool = False
+    """True if ids are in use, and none proves the opener of the last calls."""
+    has_policy_text: bool = False
+    """True if a policy has turned a call into text."""
+    _with_text: tuple[int, ...] = ()
+    """Regions of messages with headers that had text: messages of one region are joined."""
+
     def __init__(self, context: ReaderContext) -> None:
         self.context: ReaderContext = context
         self.before: Evidence = Evidence(context)
         """The text so far."""
-        self.fresh: bool = False
-        """True if only white space has followed the last marker."""
-        self.lead: str = ""
-        """White space that the Format writes after the last marker, as far as it has not come."""
-        self.at_start: bool = True
-        """True if the region has only had white space so far."""
-        self.after_call: bool = False
-        """True if only white space has followed the last call."""
-        self.keeps_space: bool = False
-        """True if white space that touches a marker is text, unless the Format writes it there."""
-        self.unproven: bool = False
-        """True if ids are in use, and none proves the opener of the last calls."""
-        self.has_policy_text: bool = False
-        """True if a policy has turned a call into text."""
-        self._with_text: tuple[int, ...] = ()
-        """Regions of messages with headers that had text: messages of one region are joined."""
 
     def begin_message(self, index: int) -> None:
         """Begin a message of its own, in the state of this index."""
