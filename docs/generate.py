@@ -25,6 +25,7 @@ from untemplate._internal.backends.quotations import CONTEXTS, quoted_calls
 from untemplate._internal.cli.formats import evidence_word, samples
 from untemplate._internal.machine.compiler import compile_format
 from untemplate._internal.machine.modes import mode_table
+from untemplate._internal.machine.phases import phase_table
 from untemplate._internal.machine.program import (
     CLOSE_CALL,
     CLOSE_REASONING,
@@ -543,6 +544,12 @@ The machine runs one reader at a time. The mode is the reader that it runs.
 
 ![The modes as boxes, and arrows to the modes that may follow each of them](pictures/machine.svg)
 
+## Phases
+
+Inside a call, each reader keeps its place in one phase.
+
+{phases}
+
 ## One Format's program
 
 A Format is compiled to a Program. This is the Program of `{name}`, without the literals inside its calls.
@@ -556,8 +563,8 @@ do. `untemplate explain MODEL --parser` shows the whole Program as text.
 def machine_page() -> str:
     """Return the page ``machine.md``."""
     program = compile_format(named("hermes", reasoning="qwen3"))
-    parts = {"table": "\n".join(mode_table()), "program": _program_diagram(program)}
-    return MACHINE.format(name=program.name, **parts)
+    tables = {"table": "\n".join(mode_table()), "phases": "\n".join(phase_table())}
+    return MACHINE.format(name=program.name, program=_program_diagram(program), **tables)
 
 
 def _program_diagram(program: Program) -> str:

@@ -30,6 +30,14 @@ _CALL_OBJECT: Final = 1
 _VALUE: Final = 2
 _RAW: Final = 3
 _OBJECT: Final = 4
+PHASES: Final = (
+    "before the arguments",
+    "object with name and arguments",
+    "arguments",
+    "broken arguments, as written",
+    "before such an object",
+)
+"""What is read in each phase."""
 
 _NO_SYNTAX: Final = CallSyntax("", Body())
 

@@ -51,6 +51,8 @@ _UNDECIDED: Final = 0
 _TEXT: Final = 1
 _OBJECT: Final = 2
 _ARRAY: Final = 3
+PHASES: Final = ("beginning of an element", "text", "elements of an object", "elements of an array")
+"""What is read in an element, by what it holds."""
 
 _MANY_PIECES: Final = 32
 _LONGEST_PLAIN: Final = 2

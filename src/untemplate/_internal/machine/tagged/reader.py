@@ -48,6 +48,8 @@ _KEY: Final = 1
 _VALUE_OPEN: Final = 2
 _VALUE: Final = 3
 _TYPE: Final = 4
+PHASES: Final = ("between arguments", "key", "opener of a value", "value", "type of a value")
+"""What is read in each phase."""
 
 
 @final

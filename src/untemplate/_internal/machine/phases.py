@@ -1,0 +1,33 @@
+"""The phases of the readers inside calls: the place of each reader within what it reads.
+
+A reader keeps its phase in one attribute. Its module lists the phases in ``PHASES``, by number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from . import call_arguments, calls
+from .elements import reader as elements
+from .json import call_object
+from .literal import reader as literal
+from .tagged import reader as tagged
+
+READERS: Final[dict[str, tuple[str, ...]]] = {
+    "CallReader": calls.PHASES,
+    "ArgumentsReader": call_arguments.PHASES,
+    "CallObjectReader": call_object.PHASES,
+    "TaggedReader": tagged.PHASES,
+    "ElementReader": elements.PHASES,
+    "LiteralReader": literal.PHASES,
+}
+"""Reader → what it reads in each phase."""
+
+
+def phase_table() -> Iterator[str]:
+    """Yield the lines of a Markdown table of the phases."""
+    yield "| reader | its phases |"
+    yield "| --- | --- |"
+    for reader, phases in READERS.items():
+        yield f"| {reader} | {', '.join(phases)} |"
