@@ -16,7 +16,7 @@ import json
 from typing import Any
 
 from .._internal.output_parser import OutputParser
-from ..format import Format
+from ._markers import markers_around_calls
 from ._of_tokenizer import parser_of
 from ._partner import partner
 
@@ -40,7 +40,7 @@ def install(tokenizer: Any, format: str | None = None) -> OutputParser:
     if not isinstance(tokenizer, wrapper):
         raise TypeError(f"install() tokenizer: expected mlx-lm's TokenizerWrapper, got {type(tokenizer).__name__}")
     parser = parser_of(tokenizer, format)
-    start, end = _markers(parser.format)
+    start, end = markers_around_calls(parser.format, "mlx-lm")
 
     def parse_tool_call(text: str, tools: Any = None) -> list[dict[str, Any]]:
         """Return the calls in the text between the markers.
@@ -63,16 +63,3 @@ def install(tokenizer: Any, format: str | None = None) -> OutputParser:
     tokenizer._tool_call_start_tokens = tuple(tokenizer.encode(start, add_special_tokens=False))
     tokenizer._tool_call_end_tokens = tuple(tokenizer.encode(end, add_special_tokens=False))
     return parser
-
-
-def _markers(fmt: Format) -> tuple[str, str]:
-    """Return the markers around calls: of the section where there is one, otherwise of a call.
-
-    Raises:
-        ValueError: the Format does not have them.
-    """
-    for way in fmt.tools[:1]:
-        for first, last in ((way.section_open, way.section_close), (way.call_open, way.call_close)):
-            if first is not None and last is not None and first.text.strip() and last.text.strip():
-                return first.text.strip(), last.text.strip()
-    raise ValueError(f"format {fmt.name!r}: mlx-lm finds calls between two markers, and its calls do not have both")
