@@ -35,7 +35,7 @@ REFUSED: Final = "refused"
 """llama.cpp's grammar for these tools does not allow the output."""
 ERROR: Final = "error"
 """llama.cpp answers with an error: it cannot render the conversation, or the output does not fit its parser."""
-_SETTINGS: Final[tuple[dict[str, Any], ...]] = ({}, {"enable_thinking": True}, {"enable_thinking": False})
+_SWITCH: Final = "enable_thinking"
 _LAST_TAG: Final = re.compile(r"\s*(?:<[^<>\n]*>|\[[^\[\]\n]*\])\s*\Z")
 
 
@@ -52,6 +52,9 @@ class Answers:
 
     def __init__(self, source: str, outputs: Sequence[str]) -> None:
         self._playback = Playback(source, outputs)
+        self.settings: list[dict[str, Any]] = [{}]
+        if _SWITCH in source:
+            self.settings += [{_SWITCH: True}, {_SWITCH: False}]
 
     def ask(self, messages: list[dict[str, Any]], tools: Any, settings: dict[str, Any], output: str) -> Any:
         """Return llama.cpp's message for an output, or a word for the reason why it has none."""
@@ -70,7 +73,7 @@ def verdict(answers: Answers, scenario: Scenario, output: str) -> str:
     tools = TOOLS if scenario.calls or scenario.place == "results" else None
     conversation = Renderer("").conversation(scenario, Shape("text"))[:-1]
     asked: list[list[dict[str, Any]]] = [conversation, [{"role": "system", "content": SYSTEM}, *conversation]]
-    for messages, settings, text in product(asked, _SETTINGS, attempts(scenario, output)):
+    for messages, settings, text in product(asked, answers.settings, attempts(scenario, output)):
         answer = answers.ask(messages, tools, settings, text)
         found.append(answer if isinstance(answer, str) else difference(scenario, answer) or READ)
         if found[-1] == READ:

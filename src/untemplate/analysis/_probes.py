@@ -337,8 +337,8 @@ class Prober:
     @property
     def reasoning_keys(self) -> tuple[str, ...]:
         """The fields of a message in which this template may look for reasoning."""
-        read = {name for branch in getattr(self.template, "branches", ()) for name in branch.reads}
-        others = {name for name in read if _REASONING_KEY.fullmatch(name)} - {*REASONING_KEYS, *self.template.variables}
+        read: frozenset[str] = getattr(self.template, "fields", frozenset())
+        others = {name for name in read if _REASONING_KEY.fullmatch(name)}.difference(REASONING_KEYS)
         return (*REASONING_KEYS, *sorted(others)[:_MOST_KEYS])
 
     def settings_for(self, fields: frozenset[str]) -> list[tuple[tuple[str, Any], ...]]:

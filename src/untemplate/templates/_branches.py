@@ -12,7 +12,7 @@ from typing import Final
 
 from jinja2 import nodes
 
-__all__ = ["Branch", "branches_of", "choices_of"]
+__all__ = ["Branch", "branches_of", "choices_of", "fields_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,21 @@ def choices_of(tree: nodes.Template) -> dict[str, tuple[str, ...]]:
             if isinstance(side, nodes.Name):
                 found.setdefault(side.name, {}).update(dict.fromkeys(w for w in words if isinstance(w, str) and w))
     return {name: tuple(words) for name, words in found.items()}
+
+
+def fields_of(tree: nodes.Template) -> frozenset[str]:
+    """Return the attributes and constant keys that are read (``m.content``, ``m['content']``, ``m.get('content')``),
+    those of the template's own namespaces aside."""
+    found = {node.attr for node in tree.find_all(nodes.Getattr)}
+    keys: list[nodes.Expr] = [node.arg for node in tree.find_all(nodes.Getitem)]
+    own = {node.attr for node in tree.find_all(nodes.NSRef)}
+    for call in tree.find_all(nodes.Call):
+        if isinstance(call.node, nodes.Getattr) and call.node.attr == "get":
+            keys += call.args[:1]
+        elif isinstance(call.node, nodes.Name) and call.node.name == "namespace":
+            own.update(given.key for given in call.kwargs)
+    found.update(one.value for one in keys if isinstance(one, nodes.Const) and isinstance(one.value, str))
+    return frozenset(found - own)
 
 
 def _items(node: nodes.Node) -> list[nodes.Expr]:

@@ -36,7 +36,7 @@ from jinja2.utils import Namespace, _PassArg
 from markupsafe import Markup
 
 from ..errors import TemplateError, TemplateLimitError, TemplateRaised
-from ._branches import Branch, branches_of, choices_of
+from ._branches import Branch, branches_of, choices_of, fields_of
 from ._codegen import Generator, MeteredContext, count
 from ._inputs import Inputs
 from ._limits import COMPILE_LIMIT, ELEMENT, MAX_SOURCE, MAX_TOKENS
@@ -62,6 +62,8 @@ class CompiledTemplate:
     branches: tuple[Branch, ...]
     choices: Mapping[str, tuple[str, ...]]
     """The constant strings that each variable is compared with."""
+    fields: frozenset[str]
+    """Attributes and constant keys that are read."""
 
     def run(
         self,
@@ -117,7 +119,7 @@ def compile_source(source: str) -> CompiledTemplate:
                 loop.test = nodes.And(tick, loop.test).set_lineno(loop.lineno).set_environment(_ENVIRONMENT)
         generator = Generator(_ENVIRONMENT, None, None)
         branches, generator.branches = branches_of(tree)
-        choices = choices_of(tree)
+        choices, fields = choices_of(tree), fields_of(tree)
         generator.visit(tree)
         code = compile(generator.stream.getvalue(), "<template>", "exec")  # type: ignore[attr-defined]
     except TemplateSyntaxError as error:
@@ -131,7 +133,9 @@ def compile_source(source: str) -> CompiledTemplate:
     except Exception as error:
         raise TemplateError(f"not a template that Jinja can read: {_message(error)}") from None
     template = Template.from_code(_ENVIRONMENT, code, _ENVIRONMENT.make_globals(None))
-    return CompiledTemplate(template, literals, tuple(sorted(generator.undeclared)), lines, tuple(branches), choices)
+    return CompiledTemplate(
+        template, literals, tuple(sorted(generator.undeclared)), lines, tuple(branches), choices, fields
+    )
 
 
 def _literals(tree: nodes.Template) -> tuple[str, ...]:

@@ -160,6 +160,11 @@ class ChatTemplate:
         """The constant strings that variables are compared with (``reasoning_effort``: ``low``, ``high``)."""
         return self._compile(self.source).choices
 
+    @property
+    def fields(self) -> frozenset[str]:
+        """Attributes and keys that the template reads: of messages, of tools, and methods (``content``, ``items``)."""
+        return self._compile(self.source).fields
+
     @cached_property
     def lines(self) -> Mapping[str, int]:
         """First line in the source of each literal (also without outer white space), name and attribute."""
