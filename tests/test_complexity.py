@@ -41,7 +41,7 @@ SHARES = {
     "untemplate._internal.inspector": 2,
     "untemplate.integrations": 2,
     "untemplate._internal.jsontext": 12,
-    "untemplate._internal.machine": 11,
+    "untemplate._internal.machine": 10.5,
     "untemplate._internal.render": 10,
     "untemplate._internal.schemas": 12.5,
     "untemplate.templates": 9,

@@ -12,8 +12,8 @@ import re
 from typing import Final, final
 
 from .arguments.base import ArgumentReader, CallBeginning
-from .lexer import NO_LITERALS, Cursor, Literals
-from .signals import NO_MATCH
+from .lexer import NO_LITERALS, SPACES, Cursor, Literals
+from .signals import MORE, NO_MATCH
 
 # Where a call syntax is entered: what the literal that opens the calls was.
 AT_SECTION: Final = 0
@@ -30,6 +30,9 @@ NEVER: Final = 0
 MAYBE: Final = 1
 ALWAYS: Final = 2
 
+_MOST_SPACES: Final = 512
+"""Most characters of white space between two markers before a call. No output seen has more; beyond them it is text."""
+NAME_START: Final = re.compile(r"[^\x00-\x20<>{}()\[\]\"'`,;=]")
 NOTHING: Final = re.compile("(?!)")
 """Matches nowhere."""
 
@@ -182,3 +185,33 @@ class CallSyntax:
     def name_opens(self) -> bool:
         """True if the name has an opener."""
         return not self.before_body.empty
+
+
+def begins_one(cur: Cursor, sequences: list[list[Literals]]) -> int:
+    """Return 0 if the text at the cursor begins with one of the sequences, NO_MATCH or MORE."""
+    text = cur.text
+    answer = NO_MATCH
+    for sequence in sequences:
+        pos = cur.pos
+        fits = 0
+        for literals in sequence:
+            spaces = SPACES.match(text, pos)
+            start, pos = pos, pos if spaces is None else spaces.end()
+            if pos - start > _MOST_SPACES:
+                fits = NO_MATCH
+                break
+            if pos >= len(text):
+                fits = MORE
+                break
+            if literals.empty:
+                fits = 0 if NAME_START.match(text, pos) is not None else NO_MATCH
+                break
+            fits = literals.at(text, pos, cur.final)
+            if fits < 0:
+                break
+            pos = fits
+        if fits >= 0:
+            return 0
+        if fits == MORE:
+            answer = MORE
+    return answer

@@ -11,16 +11,16 @@ import re
 from typing import Final, final
 
 from . import tags
-from .arguments.lookahead import MAX_STRAY, STRAY_TEXT, damaged_literal
-from .arguments.xml_text import masked_xml, unescape_xml
+from .arguments.lookahead import STRAY_TEXT
 from .call_arguments import ArgumentsReader
 from .call_emitter import CallEmitter
-from .call_syntax import ALWAYS, AT_BARE, AT_CALL, AT_NAME, AT_SECTION, NEVER, Body, CallSyntax, NameSyntax
+from .call_syntax import ALWAYS, AT_BARE, AT_CALL, AT_NAME, AT_SECTION, NAME_START, NEVER, Body, CallSyntax, begins_one
 from .context import ReaderContext
-from .ledger import DROPPED, ID_TEXT, MARKUP, NAME_TEXT
-from .lexer import SPACES, WS, GoesOn, Literals, spaces_go_on
-from .names import MAX_NAME, NAME_START, merged, offered
+from .ledger import DROPPED, MARKUP
+from .lexer import WS, GoesOn, Literals, spaces_go_on
+from .name_reader import NameReader
 from .signals import AGAIN, DONE, MORE, NO_MATCH
+from .strays import check_spelling, is_accepted_close, read_damaged, read_stray, report_missing_close, take_close
 
 # Phases.
 _CHOOSE: Final = 0
@@ -90,6 +90,7 @@ class CallReader:
         self.given_start: int = 0
         """The place of that name in the output."""
         self._arguments: ArgumentsReader = ArgumentsReader(context, emitter)
+        self._names: NameReader = NameReader(context, self._arguments)
 
     # -- entering -----------------------------------------------------------------------------------------------
 
@@ -178,12 +179,29 @@ class CallReader:
         if phase == _BETWEEN:
             return self._read_between()
         if phase == _NAME:
-            return self._read_name()
+            return self._go_on_after(self._names.read(self.syntax))
         if phase in (_AFTER, _CLOSING):
             return self._read_after()
         if phase == _BODY:
             return self._read_body()
-        return self._read_id() if phase == _ID else self._choose()
+        return self._choose() if phase == _CHOOSE else self._read_id()
+
+    def _read_id(self) -> int:
+        """Read the id between name and arguments."""
+        name = self.syntax.name
+        assert name is not None
+        return self._go_on_after(self._names.read_id(name))
+
+    def _go_on_after(self, found: int) -> int:
+        """Go on after a name or an id, with what NameReader says. Return AGAIN, NO_MATCH or MORE."""
+        if found < 0:
+            return found
+        if found == tags.CALL_CLOSE:
+            self.has_call = True
+            self._phase = _AFTER
+        else:
+            self._phase = _ID if found == tags.ID_OPEN else _ARGUMENTS
+        return AGAIN
 
     def _goes_on(self, phase: int) -> GoesOn | None:
         """Return the test for text that decides nothing in a phase before or after the arguments."""
@@ -287,47 +305,17 @@ class CallReader:
             return self._read_body()
         for syntax, entry in self._candidates:
             if entry == AT_SECTION:
-                fits = self._fits(syntax.after_section)
+                fits = begins_one(cur, syntax.after_section)
             elif entry == AT_BARE:
-                fits = self._fits(syntax.bare_start)
+                fits = begins_one(cur, syntax.bare_start)
             else:
-                fits = self._fits(syntax.after_call)
+                fits = begins_one(cur, syntax.after_call)
             if fits == MORE and not self.context.cur.final:
                 return MORE
             if fits >= 0:
                 self._chosen(syntax, entry)
                 return AGAIN
         return NO_MATCH
-
-    def _fits(self, sequences: list[list[Literals]]) -> int:
-        """Return 0 if the text at the cursor begins with one of the sequences, NO_MATCH or MORE."""
-        cur = self.context.cur
-        text = cur.text
-        answer = NO_MATCH
-        for sequence in sequences:
-            pos = cur.pos
-            fits = 0
-            for literals in sequence:
-                spaces = SPACES.match(text, pos)
-                start, pos = pos, pos if spaces is None else spaces.end()
-                if pos - start > MAX_NAME:
-                    fits = NO_MATCH
-                    break
-                if pos >= len(text):
-                    fits = MORE
-                    break
-                if literals.empty:
-                    fits = 0 if NAME_START.match(text, pos) is not None else NO_MATCH
-                    break
-                fits = literals.at(text, pos, cur.final)
-                if fits < 0:
-                    break
-                pos = fits
-            if fits >= 0:
-                return 0
-            if fits == MORE:
-                answer = MORE
-        return answer
 
     def _read_between(self) -> int:
         """Read what is before, between and after the calls of a section or list."""
@@ -349,10 +337,10 @@ class CallReader:
             self._open(context.cur.pos)
             self._begin_object_or_name(False)
             return AGAIN
-        if self.has_call and (self._list != _NO_LIST or context.in_section) and not self._is_accepted_close():
-            answer = self._read_stray(_STRAY_BRACKET, self.syntax.between)
+        if self.has_call and (self._list != _NO_LIST or context.in_section) and not is_accepted_close(self.context):
+            answer = read_stray(self.context, _STRAY_BRACKET, self.syntax.between)
             if answer == NO_MATCH and context.in_section and not context.text_makes_text:
-                answer = self._read_stray(STRAY_TEXT, self.syntax.section_end)
+                answer = read_stray(self.context, STRAY_TEXT, self.syntax.section_end)
             if answer == NO_MATCH:
                 answer = self._read_damaged_section()
             if answer != NO_MATCH:
@@ -366,17 +354,11 @@ class CallReader:
         context = self.context
         if not context.in_section or context.text_makes_text or context.speculation.section_is_text:
             return NO_MATCH
-        answer = self._read_damaged(syntax.section_end, syntax.between)
+        answer = read_damaged(self.context, syntax.section_end, syntax.between)
         if answer != AGAIN:
             return answer
         context.in_section = False
         return DONE
-
-    def _is_accepted_close(self) -> bool:
-        """True if the Format accepts the bracket at the cursor as a surplus one, which free text drops."""
-        context = self.context
-        closes = context.program.states[context.program.content].literals
-        return context.cur.text[context.cur.pos] in closes.tags
 
     def _read_marker(self, tag: int, end: int) -> int:
         """Read a marker before, between or after calls, if it has a meaning here."""
@@ -439,19 +421,13 @@ class CallReader:
         context = self.context
         if not context.speculation.active:
             context.speculate(end - context.cur.pos)
-        self._check_spelling(context.cur.pos, end)
+        check_spelling(self.context, self.syntax, context.cur.pos, end)
         context.cur.pos = end
-
-    def _check_spelling(self, start: int, end: int) -> None:
-        """Report a marker that the renderer would have spelled in another way."""
-        variants = self.syntax.variants
-        if variants and self.context.cur.text[start:end] in variants:
-            self.context.report("variant_spelling", start, end)
 
     def _consume(self, end: int) -> None:
         """Read markup up to ``end``."""
         context = self.context
-        self._check_spelling(context.cur.pos, end)
+        check_spelling(self.context, self.syntax, context.cur.pos, end)
         context.cur.pos = end
         if context.holds_space:
             context.drop_space()
@@ -480,134 +456,13 @@ class CallReader:
             end = self._at(self.syntax.before_body)
             if end < 0:
                 return end
-            self._check_spelling(cur.pos, end)
+            check_spelling(self.context, self.syntax, cur.pos, end)
             cur.pos = end
             self._phase = _NAME
         elif self.syntax.name is not None:
             self._phase = _NAME
         elif cur.text[cur.pos] != "{":
             return NO_MATCH
-        return AGAIN
-
-    # -- the name -----------------------------------------------------------------------------------------------
-
-    def _read_name(self) -> int:
-        """Read the name and what ends it."""
-        syntax = self.syntax.name
-        assert syntax is not None
-        cur = self.context.cur
-        text = cur.text
-        simple = syntax.simple.match(text, cur.pos)
-        if simple is not None and self._is_simple(syntax, simple):
-            start, end = simple.span("end")
-            self._check_spelling(start, end)
-            call_id = text[cur.pos : start] if syntax.is_id else ""
-            return self._take_name(simple.group("name"), call_id, syntax.ends.tags[text[start:end]], start, end)
-        found = syntax.ends.first(text, cur.pos, cur.pos + MAX_NAME, cur.final)
-        end = (
-            found.start()
-            if found is not None
-            else len(text)
-            if cur.final
-            else syntax.ends.undecided_from(text, cur.pos)
-        )
-        raw = text[cur.pos : min(end, cur.pos + MAX_NAME + 1)]
-        name = raw.strip(WS)
-        illegal = syntax.illegal.search(masked_xml(name) if syntax.unescape else name)
-        if illegal is not None or len(raw) > MAX_NAME:
-            cur.pos += 0 if illegal is None else raw.index(name) + illegal.start()
-            return NO_MATCH
-        if found is None:
-            return MORE
-        if not name:
-            return NO_MATCH
-        tag = syntax.ends.tags[found.group()]
-        if tag == tags.KEY_CLOSE:
-            # ``send_command_to_shellcommand</arg_key>``: the first key's opener is missing.
-            cut = merged(name, self.context.tools)
-            begin = cur.pos + raw.index(name)
-            if cut < 0:
-                cur.pos = begin + len(name)
-                return NO_MATCH
-            self.context.report("variant_spelling", begin, begin + len(name))
-            self.context.mark(MARKUP, begin)
-            self.context.mark(NAME_TEXT, begin + cut)
-            cur.pos = begin + cut
-            self._arguments.begin_at_key(name[:cut])
-            self._phase = _ARGUMENTS
-            return AGAIN
-        variables = syntax.pattern.split(name)
-        written = variables.get("name", name).strip(WS)
-        tool = offered(written, syntax.pattern, self.context.tools)
-        if tool != written or not syntax.pattern.fits(name):
-            begin = cur.pos + raw.index(name)
-            self.context.report("variant_spelling", begin, begin + len(name))
-        self._check_spelling(end, found.end())
-        call_id = variables.get("id", "")
-        if syntax.is_id and "index" in variables and "name" in variables:
-            call_id = name
-        return self._take_name(unescape_xml(tool) if syntax.unescape else tool, call_id, tag, end, found.end())
-
-    def _is_simple(self, syntax: NameSyntax, simple: re.Match[str]) -> bool:
-        """True if nothing is unusual about this name and its end."""
-        ends = syntax.ends
-        end = simple.group("end")
-        cur = self.context.cur
-        if end in ends.inner and not cur.final and len(cur.text) - simple.start("end") < ends.longest:
-            return False
-        tools = self.context.tools
-        known = syntax.pattern.plain or not tools.known or simple.group("name") in tools.names
-        return known and ends.tags[end] != tags.KEY_CLOSE
-
-    def _take_name(self, name: str, call_id: str, tag: int, end: int, close_end: int) -> int:
-        """Read a name, from the cursor to ``end``, and what ends it, to ``close_end``."""
-        cur = self.context.cur
-        if not self._arguments.begin_named(name, call_id):
-            cur.pos = end
-            return NO_MATCH
-        self.context.mark(MARKUP, cur.pos)
-        self.context.mark(NAME_TEXT, end)
-        cur.pos = end
-        self._phase = _ARGUMENTS
-        syntax = self.syntax.name
-        if syntax is not None and tag in syntax.damaged_ends:
-            self._arguments.report("missing_close", end, end)
-        self._arguments.opened = tag == tags.NAME_CLOSE
-        if tag == tags.NAME_CLOSE:
-            cur.pos = close_end
-        elif tag == tags.EMPTY_CLOSE:
-            cur.pos = close_end
-            self._arguments.close_empty()
-            self.has_call = True
-            self._phase = _AFTER
-        elif tag == tags.ID_OPEN:
-            cur.pos = close_end
-            self._phase = _ID
-        return AGAIN
-
-    def _read_id(self) -> int:
-        """Read the id between name and arguments. It ends at a character that no name has, too."""
-        syntax = self.syntax.name
-        assert syntax is not None
-        cur = self.context.cur
-        found = syntax.id_ends.near(cur.text, cur.pos, cur.pos + MAX_NAME)
-        end = len(cur.text) if found is None else found.start()
-        written = cur.text[cur.pos : end].rstrip(WS)
-        begin = cur.pos + len(written) - len(written.lstrip(WS))
-        illegal = syntax.illegal.search(cur.text, begin, cur.pos + len(written))
-        if illegal is not None and not (found is None and syntax.id_ends.undecided(cur.text, illegal.start())):
-            end = illegal.start()
-            found = None
-        elif end - cur.pos > MAX_NAME:
-            return NO_MATCH
-        elif found is None:
-            return MORE
-        self._arguments.identify(cur.text[cur.pos : end].strip(WS))
-        self._arguments.opened = found is not None
-        self.context.mark(MARKUP, cur.pos)
-        self.context.mark(ID_TEXT, end)
-        cur.pos = end if found is None else found.end()
-        self._phase = _ARGUMENTS
         return AGAIN
 
     # -- arguments, and after them ------------------------------------------------------------------------------
@@ -622,7 +477,7 @@ class CallReader:
         if syntax.after.empty:
             return self._over()
         close = syntax.plain_close.match(cur.text, cur.pos)
-        if close is not None and self._take_close(close):
+        if close is not None and take_close(self.context, close):
             return self._over()
         if not self._skip_spaces():
             return MORE
@@ -637,11 +492,11 @@ class CallReader:
             self._phase = _CLOSING
             return AGAIN
         if syntax.closes:
-            answer = self._read_stray(_STRAY, syntax.after)
+            answer = read_stray(self.context, _STRAY, syntax.after)
             if answer == NO_MATCH and self._phase == _CLOSING:
-                answer = self._read_stray(STRAY_TEXT, syntax.after)
+                answer = read_stray(self.context, STRAY_TEXT, syntax.after)
             if answer == NO_MATCH:
-                answer = self._read_damaged(syntax.after, syntax.between)
+                answer = read_damaged(self.context, syntax.after, syntax.between)
                 if answer == AGAIN:
                     return self._over()
             if answer != NO_MATCH:
@@ -649,36 +504,9 @@ class CallReader:
             another = None if syntax.name is not None else _ANOTHER.match(cur.text, cur.pos)
             if another is not None and syntax.opens != NEVER:
                 return self._over_before(another.end() - 1)
-            if self._marked and self._report_missing_close() == MORE:
+            if self._marked and report_missing_close(self.context) == MORE:
                 return MORE
         return self._over()
-
-    def _report_missing_close(self) -> int:
-        """Report that the call is not closed although the output goes on, unless its turn ends here, or another report
-        says so. Return MORE if that is undecided."""
-        context = self.context
-        cur = context.cur
-        end = context.program.output_end.at(cur.text, cur.pos, cur.final)
-        begins_close = cur.final and cur.text[cur.pos :].strip(WS) in context.program.call_closes.prefixes
-        if end == NO_MATCH and not (begins_close or context.calls[-1].recovered):
-            context.report("missing_close", cur.pos, cur.pos)
-        return end
-
-    def _take_close(self, close: re.Match[str]) -> bool:
-        """Read white space and what closes the call. False if that is no marker, or there is too much white space."""
-        context = self.context
-        start = close.start(1)
-        end = close.end()
-        if context.checks_ids and not context.may_be_marker(start, end):
-            return False
-        if not context.speculation.active:
-            if context.base + start - context.ledger.frontier > context.max_held:
-                return False
-            context.mark(MARKUP, end)
-        if context.spaces and context.holds_space:
-            context.spaces = []
-        context.cur.pos = end
-        return True
 
     def _over_before(self, start: int) -> int:
         """End a call that has no closer. Another object follows it at ``start``, which may be a call as well."""
@@ -690,54 +518,6 @@ class CallReader:
             self._begin_object_or_name(True)
             return AGAIN
         return answer
-
-    def _read_stray(self, stray: re.Pattern[str], literals: Literals) -> int:
-        """Drop stray text in front of one of these literals. Return AGAIN, NO_MATCH or MORE."""
-        context = self.context
-        cur = context.cur
-        found = stray.match(cur.text, cur.pos)
-        if found is None or found.end() - cur.pos > MAX_STRAY:
-            return NO_MATCH
-        if found.end() == len(cur.text) and not cur.final:
-            return MORE
-        end = literals.at(cur.text, found.end(), cur.final)
-        if end < 0:
-            return end
-        context.report("stray_text", cur.pos, found.end())
-        self._recover_last()
-        if context.holds_space:
-            context.drop_space()
-        context.mark(MARKUP, cur.pos)
-        cur.pos = found.end()
-        context.mark(DROPPED, cur.pos)
-        return AGAIN
-
-    def _read_damaged(self, literals: Literals, others: Literals) -> int:
-        """Drop a damaged close, unless it is one of ``others``, or a whole one that was only spelled. Return AGAIN,
-        NO_MATCH or MORE."""
-        context = self.context
-        cur = context.cur
-        if literals.at(cur.text, cur.pos, cur.final) >= 0:
-            return NO_MATCH
-        end = damaged_literal(literals, cur, cur.pos)
-        other = others.at(cur.text, cur.pos, cur.final)
-        if end == NO_MATCH or other >= 0:
-            return NO_MATCH
-        if end == MORE or other == MORE:
-            return MORE
-        context.report("misspelled_close", cur.pos, end)
-        self._recover_last()
-        if context.holds_space:
-            context.drop_space()
-        context.mark(MARKUP, cur.pos)
-        cur.pos = end
-        context.mark(DROPPED, end)
-        return AGAIN
-
-    def _recover_last(self) -> None:
-        """Take note that text was dropped after the last call, unless a policy has dropped all calls."""
-        if self.context.calls:
-            self.context.calls[-1].recovered = True
 
     def _over(self) -> int:
         """End the call after its closer, and choose what comes next."""

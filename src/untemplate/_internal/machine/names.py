@@ -12,7 +12,6 @@ MAX_NAME: Final = 512
 """Longest name, header or id, in characters. Anything longer is text."""
 WORD: Final = re.compile(r"\w")
 """A letter, digit or underscore, which every name of a tool has."""
-NAME_START: Final = re.compile(r"[^\x00-\x20<>{}()\[\]\"'`,;=]")
 
 
 def offered(name: str, pattern: Pattern, tools: ToolSet) -> str:

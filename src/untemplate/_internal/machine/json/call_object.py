@@ -87,6 +87,12 @@ def begins_call(cur: Cursor) -> bool:
     return undecided and _OPEN_MEMBER[_OPEN].match(cur.text, cur.pos) is not None
 
 
+def _may_wait(cur: Cursor) -> bool:
+    """True if a short string without escapes at the cursor is not complete."""
+    short = len(cur.text) - cur.pos <= _SHORT
+    return short and not cur.final and not cur.ends_prompt and _OPEN_STRING.match(cur.text, cur.pos) is not None
+
+
 def call_goes_on(kept: str, text: str) -> bool:
     """True if this is the beginning of an object, up to its name."""
     return _OPEN_MEMBER[_OPEN].match(kept + text) is not None
@@ -216,7 +222,7 @@ class CallObjectReader(ArgumentReader):
         c = cur.text[cur.pos]
         phase = self._phase
         if phase == _VALUE:
-            if c == '"' and self._key in self._syntax.name_keys and not self._name and self._may_wait(cur):
+            if c == '"' and self._key in self._syntax.name_keys and not self._name and _may_wait(cur):
                 return MORE
             return AGAIN if self._begin_value(cur, c, call) else NO_MATCH
         if c == "}" and phase in (_KEY, _NEXT):
@@ -250,7 +256,7 @@ class CallObjectReader(ArgumentReader):
             self._phase = _VALUE
             return AGAIN if self._begin_value(cur, "{", call) else NO_MATCH
         call.mark(MARKUP, cur.pos)
-        if self._may_wait(cur):
+        if _may_wait(cur):
             return MORE
         found = _SIMPLE.match(cur.text, cur.pos)
         if found is None:
@@ -316,11 +322,6 @@ class CallObjectReader(ArgumentReader):
         """True if this is the beginning of a key, or of the name."""
         return self._open_member.match(kept + text) is not None
 
-    def _may_wait(self, cur: Cursor) -> bool:
-        """True if a short string without escapes at the cursor is not complete."""
-        short = len(cur.text) - cur.pos <= _SHORT
-        return short and not cur.final and not cur.ends_prompt and _OPEN_STRING.match(cur.text, cur.pos) is not None
-
     # -- the end of the output ------------------------------------------------------------------------------------
 
     def finish(self, cur: Cursor, call: CallHandler) -> bool:
@@ -339,7 +340,7 @@ class CallObjectReader(ArgumentReader):
         raw = ""
         if self._value is not None and isinstance(out, BufferedWriter) and out is not self._held:
             raw = out.take()
-        member = self._cut_member(raw)
+        member = _cut_member(self._phase, self._key, raw, self._syntax)
         if not self._arguments:
             parts = [] if self._others is None else self._others.texts
             if parts or member:
@@ -358,15 +359,6 @@ class CallObjectReader(ArgumentReader):
             call.mark(MARKUP, cur.pos - len(raw))
             call.put(raw)
             call.mark(ARGUMENT_TEXT, cur.pos)
-
-    def _cut_member(self, raw: str) -> str:
-        """Return the member in which the object ends, with ``raw`` as its cut key or value; empty without one."""
-        key = json.dumps(self._key, ensure_ascii=False)
-        if self._phase == _VALUE and raw:
-            return f"{key}: {raw}"
-        if self._phase == _KEY and raw and not self._syntax.begins_own(raw[1:]):
-            return raw
-        return key if self._phase in (_COLON, _VALUE) and self._key not in self._syntax.own_keys else ""
 
     # -- values ---------------------------------------------------------------------------------------------------
 
@@ -552,6 +544,16 @@ class CallObjectReader(ArgumentReader):
         if held:
             call.put(held)
         return True
+
+
+def _cut_member(phase: int, key: str, raw: str, syntax: ObjectSyntax) -> str:
+    """Return the member in which the object ends, with ``raw`` as its cut key or value; empty without one."""
+    written = json.dumps(key, ensure_ascii=False)
+    if phase == _VALUE and raw:
+        return f"{written}: {raw}"
+    if phase == _KEY and raw and not syntax.begins_own(raw[1:]):
+        return raw
+    return written if phase in (_COLON, _VALUE) and key not in syntax.own_keys else ""
 
 
 def _string(raw: str) -> str:

@@ -1,0 +1,142 @@
+"""Reads the name of a call, and the id between the name and the arguments."""
+
+from __future__ import annotations
+
+import re
+from typing import final
+
+from . import tags
+from .arguments.xml_text import masked_xml, unescape_xml
+from .call_arguments import ArgumentsReader
+from .call_syntax import CallSyntax, NameSyntax
+from .context import ReaderContext
+from .ledger import ID_TEXT, MARKUP, NAME_TEXT
+from .lexer import WS
+from .names import MAX_NAME, merged, offered
+from .signals import MORE, NO_MATCH
+from .strays import check_spelling
+
+
+@final
+class NameReader:
+    """Reads the names of the calls of one output. Its methods return what comes next: ``tags.ID_OPEN`` for an id,
+    ``tags.CALL_CLOSE`` after a call that has ended, ``tags.KEY_OPEN`` for its arguments; NO_MATCH or MORE."""
+
+    def __init__(self, context: ReaderContext, arguments: ArgumentsReader) -> None:
+        self.context: ReaderContext = context
+        self._arguments: ArgumentsReader = arguments
+
+    def read(self, frame: CallSyntax) -> int:
+        """Read the name and what ends it."""
+        syntax = frame.name
+        assert syntax is not None
+        cur = self.context.cur
+        text = cur.text
+        simple = syntax.simple.match(text, cur.pos)
+        if simple is not None and self._is_simple(syntax, simple):
+            start, end = simple.span("end")
+            check_spelling(self.context, frame, start, end)
+            call_id = text[cur.pos : start] if syntax.is_id else ""
+            return self._take(syntax, simple.group("name"), call_id, syntax.ends.tags[text[start:end]], start, end)
+        found = syntax.ends.first(text, cur.pos, cur.pos + MAX_NAME, cur.final)
+        end = (
+            found.start()
+            if found is not None
+            else len(text)
+            if cur.final
+            else syntax.ends.undecided_from(text, cur.pos)
+        )
+        raw = text[cur.pos : min(end, cur.pos + MAX_NAME + 1)]
+        name = raw.strip(WS)
+        illegal = syntax.illegal.search(masked_xml(name) if syntax.unescape else name)
+        if illegal is not None or len(raw) > MAX_NAME:
+            cur.pos += 0 if illegal is None else raw.index(name) + illegal.start()
+            return NO_MATCH
+        if found is None:
+            return MORE
+        if not name:
+            return NO_MATCH
+        tag = syntax.ends.tags[found.group()]
+        if tag == tags.KEY_CLOSE:
+            return self._take_merged(name, cur.pos + raw.index(name))
+        variables = syntax.pattern.split(name)
+        written = variables.get("name", name).strip(WS)
+        tool = offered(written, syntax.pattern, self.context.tools)
+        if tool != written or not syntax.pattern.fits(name):
+            begin = cur.pos + raw.index(name)
+            self.context.report("variant_spelling", begin, begin + len(name))
+        check_spelling(self.context, frame, end, found.end())
+        call_id = variables.get("id", "")
+        if syntax.is_id and "index" in variables and "name" in variables:
+            call_id = name
+        return self._take(syntax, unescape_xml(tool) if syntax.unescape else tool, call_id, tag, end, found.end())
+
+    def _take_merged(self, name: str, begin: int) -> int:
+        """Read a name and the first key, whose opener is missing: ``send_command_to_shellcommand</arg_key>``."""
+        context = self.context
+        cut = merged(name, context.tools)
+        if cut < 0:
+            context.cur.pos = begin + len(name)
+            return NO_MATCH
+        context.report("variant_spelling", begin, begin + len(name))
+        context.mark(MARKUP, begin)
+        context.mark(NAME_TEXT, begin + cut)
+        context.cur.pos = begin + cut
+        self._arguments.begin_at_key(name[:cut])
+        return tags.KEY_OPEN
+
+    def _is_simple(self, syntax: NameSyntax, simple: re.Match[str]) -> bool:
+        """True if nothing is unusual about this name and its end."""
+        ends = syntax.ends
+        end = simple.group("end")
+        cur = self.context.cur
+        if end in ends.inner and not cur.final and len(cur.text) - simple.start("end") < ends.longest:
+            return False
+        tools = self.context.tools
+        known = syntax.pattern.plain or not tools.known or simple.group("name") in tools.names
+        return known and ends.tags[end] != tags.KEY_CLOSE
+
+    def _take(self, syntax: NameSyntax, name: str, call_id: str, tag: int, end: int, close_end: int) -> int:
+        """Read a name, from the cursor to ``end``, and what ends it, to ``close_end``."""
+        cur = self.context.cur
+        if not self._arguments.begin_named(name, call_id):
+            cur.pos = end
+            return NO_MATCH
+        self.context.mark(MARKUP, cur.pos)
+        self.context.mark(NAME_TEXT, end)
+        cur.pos = end
+        if tag in syntax.damaged_ends:
+            self._arguments.report("missing_close", end, end)
+        self._arguments.opened = tag == tags.NAME_CLOSE
+        if tag == tags.NAME_CLOSE:
+            cur.pos = close_end
+        elif tag == tags.EMPTY_CLOSE:
+            cur.pos = close_end
+            self._arguments.close_empty()
+            return tags.CALL_CLOSE
+        elif tag == tags.ID_OPEN:
+            cur.pos = close_end
+            return tags.ID_OPEN
+        return tags.KEY_OPEN
+
+    def read_id(self, syntax: NameSyntax) -> int:
+        """Read the id between name and arguments. It ends at a character that no name has, too."""
+        cur = self.context.cur
+        found = syntax.id_ends.near(cur.text, cur.pos, cur.pos + MAX_NAME)
+        end = len(cur.text) if found is None else found.start()
+        written = cur.text[cur.pos : end].rstrip(WS)
+        begin = cur.pos + len(written) - len(written.lstrip(WS))
+        illegal = syntax.illegal.search(cur.text, begin, cur.pos + len(written))
+        if illegal is not None and not (found is None and syntax.id_ends.undecided(cur.text, illegal.start())):
+            end = illegal.start()
+            found = None
+        elif end - cur.pos > MAX_NAME:
+            return NO_MATCH
+        elif found is None:
+            return MORE
+        self._arguments.identify(cur.text[cur.pos : end].strip(WS))
+        self._arguments.opened = found is not None
+        self.context.mark(MARKUP, cur.pos)
+        self.context.mark(ID_TEXT, end)
+        cur.pos = end if found is None else found.end()
+        return tags.KEY_OPEN
