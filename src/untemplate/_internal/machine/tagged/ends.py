@@ -24,17 +24,15 @@ from ..arguments.lookahead import (
     ENDS_MISSPELLED,
     LINE_START,
     MAX_LOOKAHEAD,
-    MAX_STRAY,
     QUOTE_SIGNS,
-    STRAY_TEXT,
     after_spaces,
     begins_line,
     misspelled_tag,
-    whole_opener,
 )
 from ..arguments.quotation import RANKS, VALUE, Quotation
-from ..lexer import SPACES, Cursor, Literals
+from ..lexer import Cursor, Literals
 from ..signals import DONE, MORE, NO_MATCH
+from .chains import END, OPENER, TEXT, Chains, ends_line_at
 from .keys import Keys
 from .program import TaggedSyntax
 
@@ -45,11 +43,6 @@ many."""
 _MARKUP: Final = frozenset((tags.VALUE_OPEN, tags.TYPE_OPEN, tags.VALUE_CLOSE, *tags.OPENERS, *tags.CLOSES))
 """Kinds of literals that are markup of the call wherever they are."""
 
-# What follows a chain.
-_TEXT: Final = 0
-_OPENER: Final = 1
-_END: Final = 2
-
 
 @final
 class ValueEnds:
@@ -57,14 +50,11 @@ class ValueEnds:
 
     def __init__(self, syntax: TaggedSyntax, tools: ToolSet) -> None:
         self._syntax: TaggedSyntax = syntax
+        self._chains: Chains = Chains(syntax)
         self.keys: Keys = Keys(syntax, tools)
         """The parameters of the call."""
         self._closes: int = -1
         """The kind of the close that ends the calls."""
-        self._outermost: int = 0
-        """Its rank."""
-        self._call: int = 0
-        """Rank of the close that ends a call."""
         self._regular: re.Pattern[str] | None = None
         self.stops: Literals = syntax.value_stops
         """The literals in the current value at which it may end, or at which a quotation begins."""
@@ -74,13 +64,8 @@ class ValueEnds:
         """True if the literal in question is markup of the call, although it is a part of the value."""
         self._other_opens: int = 0
         """Tags in the value whose closes could be taken for its own."""
-        self._start: int = 0
-        """Where the literal in question begins."""
         self._before: str = "\n"
         """The character before it."""
-        self._awaited: Literals = syntax.value_successors
-        self._undecided: int = 0
-        """After MORE: characters from the literal to the text that decides; 0 if any text may decide."""
         self._quotation_took: bool = False
         """True if the close in question belongs to a quotation."""
         self.end: int = 0
@@ -90,8 +75,8 @@ class ValueEnds:
         """Begin the arguments of a call, as ``TaggedReader.begin`` does."""
         if outermost != self._closes:
             self._closes = outermost
-            self._outermost = RANKS[outermost]
-            self._call = min(self._outermost, 2)
+            self._chains.outermost = RANKS[outermost]
+            self._chains.call = min(self._chains.outermost, 2)
             self._regular = self._syntax.fast.ends.get(outermost)
         self.keys.begin_call(name)
 
@@ -103,7 +88,7 @@ class ValueEnds:
 
     def enter(self, syntax: TaggedSyntax) -> None:
         """Go on with another syntax of values."""
-        self._syntax = syntax
+        self._syntax = self._chains.syntax = syntax
         self._regular = syntax.fast.ends.get(self._closes)
         self.stops = syntax.value_stops
 
@@ -124,8 +109,8 @@ class ValueEnds:
         successors = self._syntax.value_successors
         if cur.final or (rest and rest not in successors.prefixes):
             return NO_MATCH
-        self._start = found.start()
-        return self._wait(successors, found.start("rest"))
+        self._chains.start = found.start()
+        return self._chains.wait(successors, found.start("rest"))
 
     def decide(self, cur: Cursor, found: re.Match[str], line: LastLine, before: str, call: CallHandler) -> int:
         """Return how the value goes on at a literal that may end it: ENDS…, NO_MATCH if the literal is part of the
@@ -133,8 +118,8 @@ class ValueEnds:
         self._before = (before or line.text)[-1]
         start = found.start()
         self.end = found.end()
-        self._start = start
-        self._undecided = 0
+        self._chains.start = start
+        self._chains.undecided = 0
         tag = self.stops.tags[found.group()]
         if tag != tags.VALUE_STEM and not call.may_be_marker(start, self.end):
             self.markup = False
@@ -154,7 +139,7 @@ class ValueEnds:
             return self._at_chain(cur, start, line.is_only(before), call)
         if tag == tags.TURN_END:
             return ENDS_BEFORE if call.has_id(start, self.end) else NO_MATCH
-        end = self._whole_opener(cur, start)
+        end = self._chains.whole_opener(cur, start)
         if end >= 0:
             self._quotation.show_call(cur.text[start:end])
             self.end = end
@@ -162,13 +147,7 @@ class ValueEnds:
 
     def goes_on(self, kept: str, text: str) -> bool:
         """True if the text does not decide the literal at the beginning of ``kept``."""
-        return self._undecided > 0 and self._awaited.goes_on_after_spaces(kept[self._undecided :], text)
-
-    def _wait(self, literals: Literals, pos: int) -> int:
-        """Return MORE, as the text from ``pos`` on may be one of these literals."""
-        self._awaited = literals
-        self._undecided = pos - self._start
-        return MORE
+        return self._chains.goes_on(kept, text)
 
     def _at_close(self, cur: Cursor, start: int, call: CallHandler) -> int:
         end = self.end
@@ -187,11 +166,11 @@ class ValueEnds:
     def _is_between_quotes(self, cur: Cursor, end: int, call: CallHandler) -> int:
         """Return DONE if the sign before the close that ends at ``end`` also follows it and its chain: they are text.
         NO_MATCH or MORE."""
-        last, after = self._read_chain(cur, end, call)
+        last, after = self._chains.read(cur, end, call)
         if last == MORE:
             return MORE
         if after >= len(cur.text) and not cur.final:
-            self._undecided = 0  # any character may follow
+            self._chains.undecided = 0  # any character may follow
             return MORE
         if cur.text[after : after + 1] != self._before:
             return NO_MATCH
@@ -205,17 +184,17 @@ class ValueEnds:
         self._quotation_took = False
         owned = quotation.owns(rank)
         at = after_spaces(cur.text, pos)
-        last, after = (0, pos) if at < 0 else self._read_chain(cur, at, call)
+        last, after = (0, pos) if at < 0 else self._chains.read(cur, at, call)
         if last == MORE:
             return MORE
-        follows = _TEXT if not last else self._follows(cur, after, call)
+        follows = TEXT if not last else self._chains.follows(cur, after, call)
         if follows == MORE:
             return MORE
         ends = ENDS if rank == VALUE else ENDS_BEFORE
-        if follows == _END and last:
+        if follows == END and last:
             return ends
-        if last >= self._call:
-            ranks = self._ranks_in(cur.text, at, after) + [VALUE] * (rank == VALUE)
+        if last >= self._chains.call:
+            ranks = self._chains.ranks_in(cur.text, at, after) + [VALUE] * (rank == VALUE)
             if self._is_own_chain(cur, after, ranks, follows):
                 return ends
             for one in ranks:
@@ -236,19 +215,14 @@ class ValueEnds:
         the quotation owns does not. Others do before another call, with the section's close, or on their own lines."""
         if self._quotation.owns_all(ranks):
             return False
-        if follows == _OPENER or RANKS[tags.SECTION_CLOSE] in ranks:
+        if follows == OPENER or RANKS[tags.SECTION_CLOSE] in ranks:
             return True
         return VALUE in ranks and self._stands_alone(cur.text, end)
-
-    def _ranks_in(self, text: str, start: int, end: int) -> list[int]:
-        """Return the ranks of the closes of a chain."""
-        successors = self._syntax.value_successors
-        return [RANKS[successors.tags[found.group()]] for found in successors.pattern.finditer(text, start, end)]
 
     def _stands_alone(self, text: str, end: int) -> bool:
         """True if a value's close and a chain that ends at ``end`` are on lines of their own, as the renderer writes
         them."""
-        return (self._before == "\n" or not self._syntax.trim_after) and _ends_line(text, end)
+        return (self._before == "\n" or not self._syntax.trim_after) and ends_line_at(text, end)
 
     def _key_follows(self, cur: Cursor, pos: int) -> int:
         """Return DONE if the opener of a declared parameter that has not come is at ``pos``, and no quoted call is
@@ -274,7 +248,7 @@ class ValueEnds:
             if pos >= len(text):
                 if cur.final:
                     return ENDS if correct else NO_MATCH
-                return self._wait(self._syntax.value_successors, pos)
+                return self._chains.wait(self._syntax.value_successors, pos)
             end = self._syntax.value_successors.at(text, pos, cur.final)
             if end < 0:
                 break
@@ -288,77 +262,31 @@ class ValueEnds:
             if not correct or self._quotation.open:
                 return NO_MATCH
         if end == MORE:
-            return self._wait(self._syntax.value_successors, pos)
+            return self._chains.wait(self._syntax.value_successors, pos)
         if cur.final and correct and self._syntax.value_successors.undecided(text, pos):
             return ENDS
         if not correct:
             return NO_MATCH
         damaged = self.keys.damaged_key(self._syntax, cur, pos)
         if damaged != NO_MATCH:
-            self._undecided = 0
+            self._chains.undecided = 0
             return ENDS if damaged >= 0 else MORE
-        opened = NO_MATCH if self._quotation.open else self._at_call(cur, pos, call)
+        opened = NO_MATCH if self._quotation.open else self._chains.at_call(cur, pos, call)
         return self._stray_line(cur, pos, call) if opened == NO_MATCH else opened
-
-    def _at_call(self, cur: Cursor, pos: int, call: CallHandler) -> int:
-        """Return ENDS if another call begins at ``pos``, with its first argument or its close; NO_MATCH or MORE."""
-        end = self._at_opener(cur, pos, call)
-        if end < 0:
-            return end
-        keys = tuple(text for text, tag in self._syntax.tags.tags.items() if tag == tags.KEY_OPEN)
-        if cur.text.endswith(keys, pos, end):
-            return ENDS
-        pos = after_spaces(cur.text, end)
-        if pos < 0:
-            return NO_MATCH
-        if pos >= len(cur.text):
-            return ENDS if cur.final else MORE
-        successors = self._syntax.value_successors
-        end = successors.at(cur.text, pos, cur.final)
-        if end < 0:
-            return end
-        return NO_MATCH if successors.tags[cur.text[pos:end]] == tags.VALUE_CLOSE else ENDS
-
-    def _at_opener(self, cur: Cursor, pos: int, call: CallHandler) -> int:
-        """Return where the opener of another call at ``pos`` ends, name included, NO_MATCH or MORE."""
-        stops = self._syntax.value_stops
-        end = stops.at(cur.text, pos, cur.final)
-        if end == MORE:
-            return self._wait(stops, pos)
-        if end < 0 or stops.tags[cur.text[pos:end]] not in tags.OPENERS or not call.may_be_marker(pos, end):
-            return NO_MATCH
-        return self._whole_opener(cur, pos)
-
-    def _whole_opener(self, cur: Cursor, start: int) -> int:
-        """Return where the call opener at ``start`` ends, name included; NO_MATCH or MORE."""
-        syntax = self._syntax
-        return whole_opener(syntax.frame, syntax.name, syntax.value_ends, syntax.value_successors, cur, start)
 
     def _after_chain(self, cur: Cursor, start: int, call: CallHandler) -> int:
         """Return ENDS if the chain at ``start`` ends a call whose last value has a close tag."""
-        rank, end = self._read_chain(cur, start, call)
+        rank, end = self._chains.read(cur, start, call)
         # The outermost close may be missing. Text on the same line means that the value quotes the chain.
-        if rank >= self._outermost or _ends_line(cur.text, end):
+        if rank >= self._chains.outermost or ends_line_at(cur.text, end):
             return ENDS
-        follows = MORE if rank == MORE else self._follows(cur, end, call)
-        if follows == _TEXT and rank > 0:
-            follows = self._stray_text(cur, end, rank, call)
+        follows = MORE if rank == MORE else self._chains.follows(cur, end, call)
+        if follows == TEXT and rank > 0:
+            follows = self._chains.stray_text(cur, end, rank, call)
         if follows == MORE:
-            self._undecided = 0  # any text may hold the new line
+            self._chains.undecided = 0  # any text may hold the new line
             return MORE
-        return NO_MATCH if follows == _TEXT else ENDS
-
-    def _stray_text(self, cur: Cursor, start: int, rank: int, call: CallHandler) -> int:
-        """Return _END if a little text without quotation marks is between a close of this rank and one that comes after
-        it in the chain; _TEXT or MORE."""
-        found = self._syntax.value_stops.near(cur.text, start, start + MAX_STRAY)
-        end = self._syntax.value_stops.undecided_from(cur.text, start) if found is None else found.start()
-        if end - start > MAX_STRAY or STRAY_TEXT.fullmatch(cur.text, start, end) is None:
-            return _TEXT
-        if found is None:
-            return _TEXT if cur.final else MORE
-        further = RANKS.get(self._syntax.value_stops.tags[found.group()], 0) > rank
-        return _END if further and call.may_be_marker(found.start(), found.end()) else _TEXT
+        return NO_MATCH if follows == TEXT else ENDS
 
     def _stray_line(self, cur: Cursor, pos: int, call: CallHandler) -> int:
         """Return ENDS if there is only stray text between a close tag and another parameter at the start of a line, or
@@ -374,7 +302,7 @@ class ValueEnds:
         if "<" in text[pos:at] or text[at - 1] != "\n" or not call.may_be_marker(at, found.end()):
             return NO_MATCH
         if tag == self._syntax.frame.innermost and begins_line(text, pos):
-            ends = self._ends_calls(cur, at, call)
+            ends = self._chains.ends_calls(cur, at, call)
             return ENDS if ends == DONE else ends
         if tag != tags.KEY_OPEN:
             return NO_MATCH
@@ -427,88 +355,7 @@ class ValueEnds:
                 return verdict
         if self._syntax.value_stops.tags[cur.text[start : self.end]] != self._syntax.frame.innermost:
             return NO_MATCH
-        ends = self._ends_calls(cur, start, call)
+        ends = self._chains.ends_calls(cur, start, call)
         if ends == NO_MATCH and one_line:
-            ends = self._ends_line(cur, start, call)
+            ends = self._chains.ends_line(cur, start, call)
         return ENDS_BEFORE if ends == DONE else ends
-
-    def _ends_line(self, cur: Cursor, start: int, call: CallHandler) -> int:
-        """Return DONE if a whole chain is at ``start``, and the end of its line after it; NO_MATCH or MORE."""
-        rank, end = self._read_chain(cur, start, call)
-        if rank == MORE or (rank == self._outermost and not cur.final and after_spaces(cur.text, end) == len(cur.text)):
-            self._undecided = 0
-            return MORE
-        return DONE if rank == self._outermost and _ends_line(cur.text, end) else NO_MATCH
-
-    def _ends_calls(self, cur: Cursor, start: int, call: CallHandler) -> int:
-        """Return DONE if a whole chain is at ``start``, and a call or the end of the output after it; NO_MATCH or
-        MORE."""
-        rank, end = self._read_chain(cur, start, call)
-        if rank == MORE:
-            return MORE
-        if rank < self._call:
-            return NO_MATCH
-        follows = self._follows(cur, end, call)
-        if follows == MORE:
-            return MORE
-        return DONE if (follows == _END and rank == self._outermost) or follows == _OPENER else NO_MATCH
-
-    def _read_chain(self, cur: Cursor, start: int, call: CallHandler) -> tuple[int, int]:
-        """Return the rank of the last close of the chain at ``start``, 0 without one, and where it ends. The rank
-        is MORE if the text ends too early to decide."""
-        syntax = self._syntax
-        text = cur.text
-        rank = 0
-        end = pos = start
-        while rank < self._outermost:
-            if pos >= len(text):
-                return (rank if cur.final else self._wait(syntax.value_successors, pos)), end
-            stop = syntax.value_successors.at(text, pos, cur.final)
-            if stop == MORE:
-                return self._wait(syntax.value_successors, pos), end
-            here = 0 if stop < 0 else RANKS.get(syntax.value_successors.tags[text[pos:stop]], 0)
-            if here <= rank or not call.may_be_marker(pos, stop):
-                break
-            rank = here
-            end = stop
-            pos = after_spaces(text, end)
-            if pos < 0:
-                break
-        return rank, end
-
-    def _follows(self, cur: Cursor, end: int, call: CallHandler) -> int:
-        """Return what follows a chain that ends at ``end``, or MORE."""
-        text = cur.text
-        most = end + MAX_LOOKAHEAD
-        stops = self._syntax.value_stops
-        message_ends = False
-        while True:
-            pos = after_spaces(text, end)
-            if pos < 0 or pos > most:
-                return _TEXT
-            if pos >= len(text):
-                return _END if cur.final else self._wait(stops, pos)
-            opened = self._syntax.frame.message_opens.at(text, pos, cur.final) if message_ends else NO_MATCH
-            if opened == MORE:
-                return MORE
-            if opened >= 0 and call.may_be_marker(pos, opened):
-                return _OPENER
-            stop = stops.at(text, pos, cur.final)
-            if stop == MORE:
-                return self._wait(stops, pos)
-            if stop < 0:
-                return _END if cur.final and stops.undecided(text, pos) else _TEXT
-            if stops.tags[text[pos:stop]] != tags.TURN_END or not call.may_be_marker(pos, stop):
-                break
-            if call.has_id(pos, stop):
-                return _END
-            end = stop
-            message_ends = True
-        opened = self._at_opener(cur, pos, call)
-        return MORE if opened == MORE else _OPENER if opened >= 0 else _TEXT
-
-
-def _ends_line(text: str, pos: int) -> bool:
-    """True if only white space comes between ``pos`` and the end of its line."""
-    spaces = SPACES.match(text, pos, pos + MAX_LOOKAHEAD)
-    return spaces is not None and "\n" in spaces.group()
