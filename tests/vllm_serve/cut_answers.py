@@ -47,7 +47,8 @@ def main() -> int:
     for family in given.family or PARSERS:
         template, eos = FAMILIES[family]
         folder = given.work / family
-        case = make(folder, given.source / template, eos, TOKENS.get(family, ())).every_way
+        _, cases = make(folder, given.source / template, eos, TOKENS.get(family, ()))
+        case = cases[2]
         tool, reasoning = PARSERS[family]
         own = ["--enable-auto-tool-choice", "--tool-call-parser", tool]
         own += ["--reasoning-parser", reasoning] if reasoning else []

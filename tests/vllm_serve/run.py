@@ -91,35 +91,25 @@ def _tool_calls(calls: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, A
     ]
 
 
-class Made(NamedTuple):
-    """A checkpoint's parser and messages.
+def make(folder: Path, template: Path, eos: str, tokens: Sequence[str] = ()) -> tuple[OutputParser, list[Case]]:
+    """Write a checkpoint for a chat template; return its parser and its messages. ``tokens``: more special tokens.
 
-    Attributes:
-        every_way: the calls that are requested in every way. They follow a thought, unless the prompt has closed
-            reasoning: there a grammar may begin with the calls, and the weights only recite what begins as their text.
+    The calls follow a thought, unless the prompt has closed reasoning. There a grammar may begin with the calls, and
+    the weights only recite what begins as their text does.
     """
-
-    parser: OutputParser
-    cases: list[Case]
-    every_way: Case
-
-
-def make(folder: Path, template: Path, eos: str, tokens: Sequence[str] = ()) -> Made:
-    """Write a checkpoint for a chat template. ``tokens``: more special tokens."""
     source = template.read_text(encoding="utf-8")
     loaded = ChatTemplate(source, eos_token=eos)
     parser = OutputParser.for_model(folder.name, template=loaded)
     prompt = loaded.render([{"role": "user", "content": "Hi"}], add_generation_prompt=True)
     reasoning = {"reasoning": THOUGHT} if parser.has_reasoning else {}
     calls = calls_of(parser)
+    marker = parser.format.reasoning.close.text.strip() if parser.format.reasoning is not None else ""
+    closed = bool(marker) and prompt.rstrip().endswith(marker)
     messages: list[dict[str, Any]] = [
         {"content": WORDS},
         {**reasoning, "content": ANSWER},
-        {**reasoning, "calls": calls},
+        {**({} if closed else reasoning), "calls": calls},
     ]
-    marker = parser.format.reasoning.close.text.strip() if parser.format.reasoning is not None else ""
-    if marker and prompt.rstrip().endswith(marker):
-        messages.append({"calls": calls})
     texts = []
     for message in messages:
         wire = {"role": "assistant", **{k: v for k, v in message.items() if k != "calls"}}
@@ -130,13 +120,12 @@ def make(folder: Path, template: Path, eos: str, tokens: Sequence[str] = ()) -> 
     write_checkpoint(folder, source, sorted(special), eos, texts)
     offered: dict[str, Any] = {"tools": TOOLS}
     plain = {"extra_body": {"chat_template_kwargs": {"enable_thinking": False}}} if reasoning else {}
-    cases = [
+    return parser, [
         Case("content", 0, {**offered, **plain}, messages[0]),
         Case("reasoning", 1, {}, messages[1]),
         Case("calls", 2, offered, messages[2]),
         Case("calls, required", 2, {**offered, "tool_choice": "required"}, messages[2]),
     ]
-    return Made(parser, cases, Case("calls", len(messages) - 1, offered, messages[-1]))
 
 
 def _without_overlap(prompt: str, text: str) -> str:
@@ -387,12 +376,12 @@ def main() -> int:
     for family in [one for one in FAMILIES if one in (given.family or FAMILIES)]:
         template, eos = FAMILIES[family]
         folder = given.work / family
-        parser, cases, every_way = make(folder, given.source / template, eos, TOKENS.get(family, ()))
+        parser, cases = make(folder, given.source / template, eos, TOKENS.get(family, ()))
         print(f"{family}: {parser!r}", flush=True)
         log = given.work / f"{family}.log"
         with serving(vllm_serve(folder, *PLUGIN), free_port(), log) as url:
             results.check(family, "plugin", url, cases)
-            results.ask_everything(family, url, log, question(every_way), every_way.message)
+            results.ask_everything(family, url, log, question(cases[2]), cases[2].message)
             for way in ("--upstream", "--upstream-chat") if not given.plugin else ():
                 log = given.work / f"{family}{way}.log"
                 command = gateway(way, url, "--chat-template", str(given.source / template))
@@ -401,7 +390,7 @@ def main() -> int:
         for name, arguments in SERVERS.items() if family == next(iter(FAMILIES)) else ():
             log = given.work / f"{family}-{name.replace(' ', '-')}.log"
             with serving(vllm_serve(folder, *PLUGIN, *arguments), free_port(), log) as url:
-                results.ask_everything(f"{family}, {name}", url, log, question(every_way), every_way.message)
+                results.ask_everything(f"{family}, {name}", url, log, question(cases[2]), cases[2].message)
         if family in IN_PROCESS and not given.plugin:
             with serving(vllm_serve(folder), free_port(), given.work / f"{family}-bare.log") as url:
                 log = given.work / f"{family}-bare--upstream-chat.log"
