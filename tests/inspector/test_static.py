@@ -120,6 +120,8 @@ def test_it_parses_while_one_types(page: Any, address: str):
     page.wait_for_selector("#diagnostics li")
     assert page.inner_text("#diagnostics").startswith("stray_close at line 1, column 63: a closing marker with nothing")
     assert page.get_attribute("#diagnostics a", "href") == "../diagnostics/#stray_close"
+    page.fill("#text", "")
+    page.wait_for_selector("#views", state="hidden")
 
 
 def test_a_link_holds_the_case(page: Any, address: str):

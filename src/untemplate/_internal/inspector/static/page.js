@@ -156,7 +156,16 @@ untemplate.Page = class {
     if (!untemplate.browser) return
     clearTimeout(this.timer)
     const { byId } = untemplate
-    this.timer = setTimeout(() => (byId('text').value || byId('tokens').value) && this.run(() => this.parse()), PAUSE)
+    this.timer = setTimeout(() => {
+      if (byId('text').value || byId('tokens').value) this.run(() => this.parse())
+      else if (this.case && byId('view-template').hidden) this.forget()
+    }, PAUSE)
+  }
+
+  // An empty field has no result.
+  forget () {
+    this.case = null
+    untemplate.byId('views').hidden = true
   }
 
   // -- Examples
