@@ -205,16 +205,6 @@ def instructor_tools() -> str:
     return RESULT
 
 
-async def llama_index() -> str:
-    from llama_index.core.agent.workflow import FunctionAgent
-    from llama_index.llms.openai_like import OpenAILike
-
-    model = OpenAILike(
-        model=MODEL, api_base=f"{URL}/v1", api_key="none", is_chat_model=True, is_function_calling_model=True
-    )
-    return str(await FunctionAgent(tools=[get_weather], llm=model).run(ASKED))
-
-
 def smolagents() -> str:
     import smolagents
 
@@ -231,14 +221,6 @@ def smolagents() -> str:
             result = get_weather(**(json.loads(arguments) if isinstance(arguments, str) else arguments))
             return f"{call.function.name}: {result}"
     raise RuntimeError("no answer")
-
-
-def strands() -> str:
-    from strands import Agent, tool
-    from strands.models.openai import OpenAIModel
-
-    model = OpenAIModel(client_args={"base_url": f"{URL}/v1", "api_key": "none"}, model_id=MODEL)
-    return str(Agent(model=model, tools=[tool(get_weather)], callback_handler=None)(ASKED))
 
 
 def haystack() -> str:
