@@ -4,8 +4,8 @@ usage: python -m tests.clients.run --python PYTHON --node FOLDER [--only TEXT] [
 
 Each client talks to three gateways: replay (made-up outputs), demo (a small real model) and a scripted upstream. A tool
 loop passes if the client exits with 0 and the answer contains the result of the tool. Command line agents run a command
-in an empty folder; on replay their call has made-up arguments, and the loop passes if the result reaches the answer.
-Their prompts do not fit into the context of the demonstration model.
+in a folder of their own, on the scripted upstream only: their prompts do not fit into the context of the demonstration
+model, and made-up arguments are no commands.
 """
 
 from __future__ import annotations
@@ -171,12 +171,11 @@ def loop(client: str, backend: str, url: str, model: str, tools: Tools) -> tuple
             driver = "ai_sdk.mjs" if kind == "ai-sdk" else "node_clients.mjs"
             command, at = ["node", str(DRIVERS / driver), name, url, model, result], tools.node
         else:
-            if backend == "demo":
+            if backend != "scripted":
                 return "-", ""
             home = Path(folder) / "home"
             home.mkdir()
             (at / "secret.txt").write_text(SECRET)
-            result = SECRET if backend == "scripted" else "The tool returned"
             command, environment = agent(name, url, model, tools, home)
         exited, said = ran(command, at, environment)
     expected = "17" if backend == "demo" else result
@@ -216,8 +215,8 @@ _PAGE: Final = """# Clients
 
 Each client was driven through a tool loop to its answer: the model calls a tool, the client runs it, and the answer
 contains the result. The gateways were `untemplate serve replay:hermes`, `untemplate serve demo`, and `untemplate serve
---upstream URL` in front of a scripted server. The prompts of the command line agents do not fit into the context of the
-demonstration model.
+--upstream URL` in front of a scripted server. Command line agents were driven on the last one only: their prompts do
+not fit into the context of the demonstration model.
 
 untemplate {version}.
 
