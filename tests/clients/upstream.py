@@ -30,6 +30,8 @@ _CALLS: dict[str, dict[str, Any]] = {
 
 def output(prompt: str) -> str:
     """Return the output of the model."""
+    if forced := re.search(r'"name": "(\w+)", "arguments":\s*$', prompt):  # the gateway has begun the call
+        return f" {json.dumps(_CALLS[forced[1]])}}}\n</tool_call><|im_end|>"
     asked = prompt.rpartition("<|im_start|>user")[2]
     results = re.findall(r"<\|im_start\|>tool\n(.*?)<\|im_end\|>", asked, re.DOTALL)
     if results:
