@@ -173,6 +173,7 @@ words: ## words of each page: written by people, and made by programs
 site: $(STAMP) ## build the documentation and the inspector as a site in build/site, strictly (opt-in; npm; its own .venv-site)
 	@test -x .venv-site/bin/python || $(BIN)/python -m venv .venv-site
 	@.venv-site/bin/pip install -qq --requirement docs/requirements.txt
+	@$(BIN)/python docs/generate.py
 	@NO_MKDOCS_2_WARNING=1 .venv-site/bin/mkdocs build  # --quiet would hide warnings from strict mode
 	@$(BIN)/python site/build.py build/site/inspector
 

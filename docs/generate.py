@@ -1,8 +1,11 @@
-"""Write the parts of the documentation that are made from the code: ``api.md``, ``formats.md``, ``models-names.md``,
-``format.md``, ``machine.md``, the table of policies in ``meaning.md``, the settings in ``settings.md``, the tested
-grammars in ``grammar.md``, and the fields of requests in ``gateway-apis.md``.
+"""Write the parts of the documentation that are made from the code: ``formats.md``, ``models-names.md``, ``format.md``,
+the table of policies in ``meaning.md``, the settings in ``settings.md``, the tested grammars in ``grammar.md``, and the
+fields of requests in ``gateway-apis.md``. People look up their model and its format on a code host, so these pages are
+in the repository. ``tests/test_docs.py`` fails if one is out of date.
 
-``make docs`` runs it; ``tests/test_docs.py`` fails if a page is out of date.
+``api.md`` and ``machine.md`` say what the docstrings say. They are only built, in ``build/docs``, for the site.
+
+``make docs`` runs it.
 """
 
 from __future__ import annotations
@@ -64,6 +67,7 @@ from untemplate_gateway.protocols.fields import Ignored, Open, describe, descrip
 from untemplate_gateway.protocols.openapi import requests
 
 DOCS = Path(__file__).parent
+BUILT = DOCS.parent / "build/docs"
 
 HEAD = """\
 # Supported formats
@@ -753,11 +757,12 @@ def _as_markdown(text: str) -> str:
 
 
 def main() -> int:
-    (DOCS / "api.md").write_text(api_page(), "utf-8")
+    BUILT.mkdir(parents=True, exist_ok=True)
+    (BUILT / "api.md").write_text(api_page(), "utf-8")
+    (BUILT / "machine.md").write_text(machine_page(), "utf-8")
     (DOCS / "formats.md").write_text(formats_page(), "utf-8")
     (DOCS / "models-names.md").write_text(models_page(), "utf-8")
     (DOCS / "format.md").write_text(format_page(), "utf-8")
-    (DOCS / "machine.md").write_text(machine_page(), "utf-8")
     made = {
         "meaning.md": with_policies,
         "settings.md": with_settings,

@@ -1,5 +1,5 @@
-"""Hooks of mkdocs: pages of the root are on the site, links to other files lead to the repository, and pages link to
-cases in the inspector."""
+"""Hooks of mkdocs: pages of the root and built pages are on the site, links to other files lead to the repository, and
+pages link to cases in the inspector."""
 
 from __future__ import annotations
 
@@ -16,14 +16,19 @@ from site_cases import examples, with_cases
 ROOT: Final = Path(__file__).parents[1]
 ROOT_PAGES: Final = {f"{name}.md": f"{name.lower()}.md" for name in ("CONTRIBUTING", "CHANGELOG", "SECURITY")}
 """Page of the root → its name on the site."""
+BUILT_PAGES: Final = ("api.md", "machine.md")
+"""Pages that `make docs` makes of docstrings; they are nowhere else."""
 
 
 def on_files(files: Files, config: Any, **_: Any) -> Files:
-    """Add the pages of the root. Their links to ``docs/PAGE`` become links to ``PAGE``, as they lie next to it here."""
+    """Add the built pages, and those of the root. Links of the latter to ``docs/PAGE`` become links to ``PAGE``: here
+    they lie next to it."""
     for source, name in ROOT_PAGES.items():
         text = (ROOT / source).read_text("utf-8")
         text = re.sub(r"\]\((?!docs/|#|\w+://)([^)\s]+)\)", r"](../\1)", text).replace("](docs/", "](")
         files.append(File.generated(config, name, content=text))
+    for name in BUILT_PAGES:
+        files.append(File.generated(config, name, content=(ROOT / "build/docs" / name).read_text("utf-8")))
     return files
 
 

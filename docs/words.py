@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-MADE: Final = ("api.md", "formats.md", "models-names.md", "format.md", "llamacpp.md")
+MADE: Final = ("formats.md", "models-names.md", "format.md", "llamacpp.md")
 """Pages that a program writes whole, and that do not say so."""
 SPECIFICATION: Final = ("specification.md", "spec-reading.md", "spec-slips.md")
 _SAYS_SO: Final = re.compile(r"<!-- (?:Made|Written) by ")
