@@ -17,8 +17,8 @@ _FURTHER_WORDS: Final = re.compile(r"[ \t][\w.\- \t]*")
 
 
 FoundKey = tuple[str, int, int]
-"""The text at the cursor in the place of a key: the key; where its assignment ends, NO_MATCH if it has none, or MORE;
-and where a string that is not a key ends, NO_MATCH if it is not closed, or not a string."""
+"""The key at the cursor; where its assignment ends (NO_MATCH if it has none, or MORE); where a string that is not a key
+ends (NO_MATCH if it is not closed, or not a string)."""
 _NO_KEY: Final[FoundKey] = ("", NO_MATCH, NO_MATCH)
 _UNDECIDED: Final[FoundKey] = ("", MORE, NO_MATCH)
 
