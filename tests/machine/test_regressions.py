@@ -225,3 +225,11 @@ def test_a_damaged_close_of_a_section_whose_call_was_dropped() -> None:
     parsed = parser.parse(raw, tools=tools, policy=Policy(unknown_tools="drop"))
     assert parsed.tool_calls == []
     assert parsed.content is None
+
+
+def test_white_space_before_what_ends_an_id_is_no_part_of_it_under_any_split() -> None:
+    """By characters the id ended at the space, and its end was called missing."""
+    raw = '[TOOL_CALLS]f[CALL_ID]call_1 [ARGS]{"x": 1}'
+    found = check("ministral", raw, exhaustive=True, roundtrip=False)
+    assert [(c.id, c.function.arguments, c.status) for c in found.tool_calls] == [("call_1", '{"x": 1}', "ok")]
+    assert found.diagnostics == []

@@ -11,7 +11,7 @@ from .call_arguments import ArgumentsReader
 from .call_syntax import CallSyntax, NameSyntax
 from .context import ReaderContext
 from .ledger import ID_TEXT, MARKUP, NAME_TEXT
-from .lexer import WS
+from .lexer import SPACES, WS
 from .names import MAX_NAME, merged, offered
 from .signals import MORE, NO_MATCH
 from .strays import check_spelling
@@ -127,7 +127,7 @@ class NameReader:
         written = cur.text[cur.pos : end].rstrip(WS)
         begin = cur.pos + len(written) - len(written.lstrip(WS))
         illegal = syntax.illegal.search(cur.text, begin, cur.pos + len(written))
-        if illegal is not None and not (found is None and syntax.id_ends.undecided(cur.text, illegal.start())):
+        if illegal is not None and not (found is None and self._begins_id_end(syntax, illegal.start())):
             end = illegal.start()
             found = None
         elif end - cur.pos > MAX_NAME:
@@ -140,3 +140,9 @@ class NameReader:
         self.context.mark(ID_TEXT, end)
         cur.pos = end if found is None else found.end()
         return tags.KEY_OPEN
+
+    def _begins_id_end(self, syntax: NameSyntax, pos: int) -> bool:
+        """True if the text ends in the beginning of what ends an id, after white space at ``pos``."""
+        text = self.context.cur.text
+        spaces = SPACES.match(text, pos)
+        return syntax.id_ends.undecided(text, pos if spaces is None else spaces.end())
