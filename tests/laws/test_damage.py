@@ -1,6 +1,8 @@
 """A call with damaged markers is right, or something about it is reported: no argument is in another one in silence.
 
-A message is rendered, and one or two of its markers are damaged: missing, doubled, misspelled, or a character lost.
+A message is rendered, and one or two of its markers are damaged: missing, doubled, misspelled, without their beginning
+or end, in the place of another, or all of a chain is missing. The laws on splits and lost text hold for such outputs,
+too.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from untemplate import OutputParser
+from untemplate import OutputParser, Policy
 from untemplate._internal.render import expressible, render
 from untemplate.format import Format, Marker
+from untemplate.testing import check
 
 from .strategies import FORMATS
 
@@ -56,11 +59,28 @@ def markers(value: object) -> Iterator[str]:
             yield from markers(item)
 
 
+def chain_end(raw: str, found: list[str], start: int) -> int:
+    """Return where the markers end that follow one another from ``start`` on."""
+    chain = re.compile(rf"(?:\s*(?:{'|'.join(map(re.escape, sorted(found, key=len, reverse=True)))}))+").match(
+        raw, start
+    )
+    assert chain is not None
+    return chain.end()
+
+
 def damaged(raw: str, found: list[str], rng: random.Random) -> str:
     marker = rng.choice([m for m in found if m in raw])
     start = rng.choice([m.start() for m in re.finditer(re.escape(marker), raw)])
     end = start + len(marker)
-    kind = rng.randrange(4)
+    kind = rng.randrange(8)
+    if kind == 4:
+        return raw[:start] + marker[: rng.randrange(len(marker))] + raw[end:]
+    if kind == 5:
+        return raw[:start] + marker[rng.randrange(len(marker)) :] + raw[end:]
+    if kind == 6:
+        return raw[:start] + rng.choice(found) + raw[end:]
+    if kind == 7:
+        return raw[:start] + raw[chain_end(raw, found, start) :]
     if kind == 0:
         return raw[:start] + raw[end:]
     if kind == 1:
@@ -154,6 +174,31 @@ def test_no_damaged_marker_is_text_in_silence_ever(name: str, tools: Any) -> Non
 @pytest.mark.parametrize("times", [1, 2])
 def test_no_argument_is_swallowed_in_silence(name: str, times: int) -> None:
     assert swallows(FORMATS[name], TOOLS, times, 12) == []
+
+
+def check_laws(fmt: Format, samples: int, cuts: int) -> None:
+    """Check the laws on splits and on lost text with damaged outputs, and one with little room."""
+    rng = random.Random(f"{fmt.name} laws")
+    for message in MESSAGES:
+        if expressible(fmt, message, tools=TOOLS) is not None:
+            continue
+        raw = render(fmt, message)
+        found = sorted({m for m in markers(fmt) if len(m.strip()) > 1 and m in raw})
+        for number in range(samples if found else 0):
+            output = damaged(raw, found, rng)
+            policy = Policy(max_held=rng.choice([1, 40, 200])) if number % 2 else None
+            check(fmt, output, tools=rng.choice([TOOLS, None]), cuts=cuts, policy=policy, roundtrip=False)
+
+
+@pytest.mark.parametrize("name", [name for name, fmt in FORMATS.items() if fmt.tools])
+def test_a_damaged_output_is_the_same_under_any_split(name: str) -> None:
+    check_laws(FORMATS[name], 2, 4)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", [name for name, fmt in FORMATS.items() if fmt.tools])
+def test_a_damaged_output_is_the_same_under_every_split(name: str) -> None:
+    check_laws(FORMATS[name], 60, 40)
 
 
 @pytest.mark.exhaustive

@@ -73,9 +73,3 @@ def test_nothing_shows_this_damage(shape: str) -> None:
     assert found == [(arguments, "ok")]
     assert parsed.diagnostics == []
     assert content is None or parsed.content == content
-
-
-def test_a_marker_between_name_and_tool_that_is_lost_leaves_a_word() -> None:
-    """Functionary's and gpt-oss's headers are words: without their marker they are other words."""
-    parsed = OutputParser.named("functionary_v3.2").parse("all\nLooking.get_weather\n{}", tools=TOOLS)
-    assert (parsed.content, parsed.tool_calls, parsed.diagnostics) == ("Looking.get_weather\n{}", [], [])

@@ -63,7 +63,7 @@ def test_an_element_ends_at_a_close_with_a_damaged_beginning(damaged: str) -> No
 
 def test_a_name_before_an_object_is_like_a_call() -> None:
     raw = "all\nLooking.ping\n{}"
-    assert read("functionary_v3.2", raw) == ([], [], "Looking.ping\n{}")
+    assert read("functionary_v3.2", raw) == ([], [("call_like_text", "Looking.ping\n{")], "Looking.ping\n{}")
     raw = "all\nLooking.\nping\n{}"
     assert read("functionary_v3.2", raw) == ([], [("call_like_text", "ping\n{")], "Looking.\nping\n{}")
 
@@ -105,3 +105,72 @@ def test_a_close_that_stayed_content_lowers_the_call_before_it(name: str, raw: s
     calls, diagnostics, _ = read(name, raw)
     assert calls == [("ping", "{}", status)]
     assert ("call_like_text" in [code for code, _ in diagnostics]) == ("`" not in raw)
+
+
+OTHER = "<tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>"
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "found"),
+    [
+        ("hermes", 'Sure.<tool_c\n<tool_call>{"name": "ping", "arguments": {}}</tool_call>', "<tool_c"),
+        ("hermes", 'Sure.call>\n<tool_call>{"name": "ping", "arguments": {}}</tool_call>', "call>"),
+        ("qwen3_coder", f"{OTHER.format('x').replace('f>', 'ping>')}_call>", "_call>"),
+        ("hermes+qwen3", '<think>Hm.</thiSure.\n<tool_call>{"name": "ping", "arguments": {}}</tool_call>', "</thi"),
+        ("granite", "Here is my thuoght process:\n\nHm.", "Here is my thuoght process:"),
+        ("nemotron_json", '<TOOLCALL>[{"name": "ping", "arguments": {}}]</toolcall>', "</toolcall>"),
+    ],
+)
+def test_a_piece_of_a_marker_is_reported_where_it_touches_a_call(name: str, raw: str, found: str) -> None:
+    parsed = OutputParser.named(name).parse(raw, tools=TOOLS)
+    assert [(d.code, d.text) for d in parsed.diagnostics] == [("unread_marker", found)]
+    start = parsed.diagnostics[0].start
+    assert raw[start : start + len(found)] == found
+
+
+@pytest.mark.parametrize(
+    "text", ["<ul><li>a</li></ul>", "a < b", "x > y", "List<tool>", "see [1]", "A tag: <thinking>", "`<tool_c`", "C:>"]
+)
+def test_other_text_before_a_call_is_no_piece_of_a_marker(text: str) -> None:
+    raw = f'{text}\n<tool_call>\n{{"name": "ping", "arguments": {{}}}}\n</tool_call>'
+    assert OutputParser.named("hermes+qwen3").parse(raw, tools=TOOLS).diagnostics == []
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"),
+    [
+        ("<think>\nHm.ping</tool_call>", "</tool_call>"),
+        ('<think>\n{"name": "ping", "arguments": {}}', '"name": "ping"'),
+        ('<think>\nHm. <tool_call>{"name": ping', "<tool_call>"),
+    ],
+)
+def test_a_call_in_reasoning_that_nothing_closed_is_reported(raw: str, found: str) -> None:
+    parsed = OutputParser.named("hermes+qwen3").parse(raw, tools=TOOLS)
+    assert [(d.code, d.text) for d in parsed.diagnostics if d.code == "call_like_text"] == [("call_like_text", found)]
+
+
+FILE = {"type": "object", "properties": {"text": {"type": "string"}, "title": {"type": "string"}}}
+SAVE = [{"type": "function", "function": {"name": "f", "parameters": FILE}}]
+M2 = '<minimax:tool_call>\n<invoke name="f">\n<parameter name="text">%s</parameter>\n</invoke>\n</minimax:tool_call>'
+WRITTEN = "<tool_call>\n<function=f>\n<parameter=text>\n%s\n</parameter>\n</function>\n</tool_call>"
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "found"),
+    [
+        ("qwen3_coder", WRITTEN % "Some texttitle>\nA list", "title"),
+        ("minimax_m2", M2 % 'Some texttitle">A list', "title"),
+        ("minimax_m2", M2 % 'a\n<parameterq name="x">b', '<parameterq name="'),
+    ],
+)
+def test_what_is_left_of_another_parameter_is_markup_in_a_value(name: str, raw: str, found: str) -> None:
+    parsed = OutputParser.named(name).parse(raw, tools=SAVE)
+    assert [call.status for call in parsed.tool_calls] == ["recovered"]
+    assert [(d.code, d.text) for d in parsed.diagnostics] == [("markup_in_value", found)]
+
+
+@pytest.mark.parametrize("value", ["<title>", "<a title>", '<input name="title">', "a <b> title > c"])
+@pytest.mark.parametrize(("name", "call"), [("qwen3_coder", WRITTEN), ("minimax_m2", M2)])
+def test_other_tags_with_the_name_of_a_parameter_are_text(name: str, call: str, value: str) -> None:
+    parsed = OutputParser.named(name).parse(call % value, tools=SAVE)
+    assert [(one.status, parsed.diagnostics) for one in parsed.tool_calls] == [("ok", [])]

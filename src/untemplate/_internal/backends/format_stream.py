@@ -218,22 +218,26 @@ class FormatStream(StreamBackend):
             problems += self._uncertified(result)
         if problems:
             result.diagnostics = self._diagnostics(problems)
+        own = self._own_markers
+        has_lines = own is not None and own.has_lines
         content = result.content
-        if content is not None and _may_hold_markers(content):
+        if content is not None and (_may_hold_markers(content) or has_lines):
             foreign = foreign_marker(content, self._own)
             if foreign is not None:
                 result.diagnostics.append(self._foreign(content, *foreign))
-            if self._own_markers is not None:
-                found_in_content = self._unread_in_content(content, self._own_markers, foreign is not None)
+            if own is not None:
+                found_in_content = self._unread_in_content(content, own, foreign is not None)
                 result.diagnostics += found_in_content
-                self._lower_before(result, found_in_content, self._own_markers.closes_of_calls)
+                self._lower_before(result, found_in_content, own.closes_of_calls)
         reasoning = result.reasoning
-        if reasoning is not None and self._own_markers is not None and _may_hold_markers(reasoning):
-            unread = self._own_markers.unread_in_reasoning(reasoning, self._machine.has_closed_reasoning)
-            if unread is not None:
-                result.diagnostics.append(self._unread("unread_marker", reasoning, *unread))
-        if self._own_markers is not None:
-            self._report_signs(result, self._own_markers)
+        if reasoning is not None and own is not None and (_may_hold_markers(reasoning) or has_lines):
+            found_in_reasoning = self._unread_in_reasoning(reasoning, own)
+            if found_in_reasoning is not None:
+                result.diagnostics.append(found_in_reasoning)
+        if own is not None:
+            self._report_values(result, own)
+            self._report_signs(result, own)
+            self._report_fragment(result, own)
         if self._machine.ledger.spans:
             result.spans = self._spans(self._machine.ledger.spans)
 
@@ -321,6 +325,46 @@ class FormatStream(StreamBackend):
         if found is None or (own.is_begun(found[1]) and "".join(self._raw or ()).endswith(found[1])):
             return []
         return [self._unread("unread_marker", content, *found)]
+
+    def _unread_in_reasoning(self, reasoning: str, own: OwnMarkers) -> Diagnostic | None:
+        """Report a marker in reasoning that was not read as one, or else a call in reasoning that was not closed."""
+        closed = self._machine.has_closed_reasoning
+        found = own.unread_in_reasoning(reasoning, closed)
+        if found is not None:
+            return self._unread("unread_marker", reasoning, *found)
+        tools = self._machine.tools
+        if not closed and self._may_report_calls():
+            found = own.call_in_reasoning(reasoning, tools.names if tools.known else None, bool(self._machine.calls))
+        return None if found is None else self._unread("call_like_text", reasoning, *found)
+
+    def _report_values(self, result: ParsedOutput, own: OwnMarkers) -> None:
+        """Let no call be ``ok`` that has a declared parameter in the value of another one, without its opener, or a
+        damaged marker."""
+        search = own.keys_in_values
+        if search is None:
+            return
+        tools = self._machine.tools
+        for state, call in zip(self._machine.calls, result.tool_calls, strict=True):
+            if call.status != "ok":
+                continue
+            arguments = call.function.arguments
+            tool = tools.get(call.function.name)
+            found = search.attributes_in(arguments) if tool is None else search.find(tool.properties(), arguments)
+            found = found or own.damaged_in_value(arguments)
+            if found is not None:
+                state.status = call.status = "recovered"
+                place = "".join(self._raw or ())[state.start : state.end].find(found)
+                start = state.start + max(place, 0)
+                code: DiagnosticCode = "markup_in_value"
+                result.diagnostics.append(Diagnostic(code, DIAGNOSTICS[code], start, start + len(found), found))
+
+    def _report_fragment(self, result: ParsedOutput, own: OwnMarkers) -> None:
+        """Report a piece of a marker that a text of the message has, unless something is reported."""
+        if result.diagnostics or not (result.tool_calls or result.reasoning):
+            return
+        found = own.fragment_in(result.items, self._machine.has_closed_reasoning)
+        if found:
+            result.diagnostics.append(self._unread("unread_marker", found, 0, found))
 
     def _lower_before(self, result: ParsedOutput, unread: list[Diagnostic], closes: frozenset[str]) -> None:
         """Let no call be ``ok`` after which a close stayed content: text of the call may have become content."""

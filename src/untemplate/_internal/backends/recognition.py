@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, cached_property
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, final
 
-from ...format import Format, Marker, NamedBody
+from ...format import Format, JsonBody, LiteralArguments, Marker, NamedBody, TaggedArguments
 from ...format._markers import spellings_of
 from ...formats._registry import markers
+from ...messages import Item
+from ..machine.arguments.lookahead import is_nearly
 from ..machine.lexer import shared_start
+from .fragments import Fragments
 
-__all__ = ["OwnMarkers", "foreign_marker", "markers_in", "markers_of", "markers_within", "prompt_markers"]
+__all__ = [
+    "OwnMarkers",
+    "foreign_marker",
+    "markers_in",
+    "markers_of",
+    "markers_within",
+    "prompt_markers",
+]
 
 
 def markers_within(part: Any) -> Iterator[Marker]:
@@ -88,22 +98,34 @@ def foreign_marker(content: str, own: frozenset[str]) -> tuple[str, int, str] | 
 _MARKUP: Final = re.compile(r"(?=.*[<>\[\]|｜])(?=.*\w)(?!\w+\[\Z).{3,}", re.DOTALL)
 """Matches a marker that prose does not hold."""
 _NAMED: Final = re.compile(
-    r'[{,]\s{0,64}"(?:name|function|tool|tool_name|function_name)"\s{0,64}:\s{0,64}"([^"\\\n]{1,256})"'
+    r'(?<!\\)"(?:name|function|tool|tool_name|function_name)"\s{0,64}:\s{0,64}"([^"\\\n]{1,256})"'
 )
 _CALL_OBJECT: Final = re.compile(
     r'\{\s{0,64}"(?:name|function|tool|tool_name|function_name)"\s{0,64}:\s{0,64}"[^"\\\n]{1,256}"\s{0,64},'
     r'\s{0,64}"(?:arguments|args|parameters|input)"\s{0,64}:\s{0,64}[{"]'
 )
 """Matches an object with the name of a tool and its arguments."""
-_NAMED_BEFORE: Final = re.compile(r"(?<![\w.\-])([\w.\-]{1,256})\s{0,64}(?:```\w{0,16}\s{0,64})?\{")
-"""Matches a name directly before an object."""
+_NAMED_BEFORE: Final = re.compile(
+    r'(?<![\w.\-])([\w.\-]{1,256})\s{0,64}(?:[`> ]{1,8}\w{0,16}\s{0,64})?(?:\{|\W?\w?"\w{1,64}":)'
+)
+"""Matches a name directly before an object, or before the first member of one whose brace is damaged."""
+_NAME_AS_KEY: Final = re.compile(r'\{\s{0,64}"([^"\\\n]{1,256})"\s{0,64}:\s{0,64}\{')
+"""Matches an object in an object, with its key."""
+_CALLED: Final = re.compile(r"^[ \t]{0,64}\[?([\w.\-]{1,256})\((?:\w{1,64}=[^\n]{1,4096})?\)", re.MULTILINE)
+"""Matches a call in Python's syntax that a line begins with."""
 _CLOSES: Final = ("call_close", "section_close", "list_close", "arguments_close", "value_close")
 """Fields of calls with the markers that end something."""
+_NOTHING: Final = "(?!)"
 _EDGES: Final = "<>[]|｜"
 """Signs that markers begin and end with."""
 _EDGES_OR_SPACE: Final = _EDGES + " \t\r\n"
 _TAG: Final = re.compile(r"<[^<>\n]{1,64}>|\[/?[A-Z_]{2,64}\]")
+_NO_TAG: Final = re.compile(r"(?:\A|[\s>]|(?<=[:\s\[,])\")[^\s<>=\"'/`]*+\Z")
+"""Matches text after which no tag, attribute or path is open."""
+_OTHER_TAG: Final = re.compile(r"</?[\w.\-]+>")
+"""Matches a whole tag that may be one of another language."""
 _RUN: Final = re.compile("`+")
+_FENCE: Final = re.compile(r"[ \t]{0,64}```+")
 _MOST_QUOTED: Final = 64
 """Markers and names of tools in inline code that are looked at. More of them are a text about markers."""
 
@@ -120,11 +142,9 @@ def prompt_markers(fmt: Format, added: Iterable[str] = ()) -> frozenset[str]:
     return frozenset(text for text in found if "<" in text or _TAG.search(text))
 
 
-def _patterns_of_calls(content: str, tools: Collection[str] | None) -> tuple[re.Pattern[str], ...]:
-    """Return the patterns of what names a tool in content."""
-    if "{" not in content or (tools is not None and not tools):
-        return ()
-    return (_CALL_OBJECT,) if tools is None else (_NAMED, _NAMED_BEFORE)
+def _is_offered(name: str, tools: Collection[str] | None) -> bool:
+    """True if this is the name of an offered tool, maybe after the end of a sentence (``Sure.get_weather``)."""
+    return tools is None or name in tools or name.rpartition(".")[2] in tools
 
 
 class OwnMarkers:
@@ -138,10 +158,10 @@ class OwnMarkers:
         object with the name of an offered tool in it or directly before it, outside inline code. ``tools``: the names
         of those that are offered; ``None`` if that is not known: the object must have arguments as well then."""
         found = self._marker_in(content)
-        for pattern in _patterns_of_calls(content, tools):
+        for pattern in self._patterns_of_calls(content, tools):
             end = len(content) if found is None else found[0]
             places = pattern.finditer(content, 0, end)
-            named = islice((n for n in places if tools is None or n.group(1) in tools), _MOST_QUOTED)
+            named = islice((n for n in places if tools is None or _is_offered(n.group(1), tools)), _MOST_QUOTED)
             found = next(((n.start(), n.group()) for n in named if not _in_code(content, n.start())), found)
         return found
 
@@ -153,6 +173,24 @@ class OwnMarkers:
             if not _in_code(content, found.start()):
                 return found.start(), found.group()
         return None
+
+    def _patterns_of_calls(self, content: str, tools: Collection[str] | None) -> list[re.Pattern[str]]:
+        """Return the patterns of what names a tool in content."""
+        has_braces = "{" in content or "}" in content
+        if tools is None:
+            return [_CALL_OBJECT] if has_braces else []
+        return self._patterns_of_names if tools and (has_braces or "(" in content) else []
+
+    @cached_property
+    def _patterns_of_names(self) -> list[re.Pattern[str]]:
+        """The patterns of the name of a tool, as far as this format may write one so."""
+        bodies = [way.body for way in self._format.tools]
+        patterns = [_NAMED, _NAMED_BEFORE]
+        if any(isinstance(getattr(body, "arguments", None), LiteralArguments) for body in bodies):
+            patterns.append(_CALLED)
+        if any(isinstance(body, JsonBody) and body.name_is_key for body in bodies):
+            patterns.append(_NAME_AS_KEY)
+        return patterns
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
@@ -166,6 +204,10 @@ class OwnMarkers:
         fmt = self._format
         texts = _texts(*fmt.tools, fmt.channels).difference(_texts(fmt.reasoning))
         return sorted(filter(_MARKUP.match, texts), key=len, reverse=True)
+
+    @cached_property
+    def _call_openers(self) -> frozenset[str]:
+        return frozenset(_texts(*(part for way in self._format.tools for part in (way.section_open, way.call_open))))
 
     @cached_property
     def closes_of_calls(self) -> frozenset[str]:
@@ -183,15 +225,33 @@ class OwnMarkers:
     # -- markers that were not read as such ---------------------------------------------------------------------
 
     def unread_in_content(self, content: str, calls: bool) -> tuple[int, str] | None:
-        """Return the place of a marker in content that is damaged, stands around content or begins a turn, and that
-        marker.
-        ``calls``: calls are wanted, so their markers count."""
+        """Return the place of a marker in content that is damaged, belongs to reasoning, stands around content or
+        begins a turn, and that marker. ``calls``: calls are wanted, so their markers count."""
         around = self._around_content
         for marker in around[0]:
             place = content.find(marker)
             if place >= 0 and not _in_code(content, place):
                 return place, marker
+        line = self._lines.search(content)
+        if line is not None:
+            return line.start(), line.group()
+        damaged = self._damaged_lines.find(content)
+        if damaged is not None:
+            return damaged
         return (self._damaged_calls if calls else around[1]).find(content) or self._turn_header_in(content)
+
+    def call_in_reasoning(self, reasoning: str, tools: Collection[str] | None, drafts: bool) -> tuple[int, str] | None:
+        """Return the place of the first text that looks like a call, as ``find_call`` does, or of a marker around
+        content, in reasoning that was not closed. Messages with headers have an end of their own. ``drafts``: what
+        begins with a whole opener is a draft, because calls follow."""
+        if self._format.channels is not None:
+            return None
+        found = self.find_call(reasoning, tools)
+        for marker in self._around_content[0]:
+            place = reasoning.find(marker)
+            if place >= 0 and (found is None or place < found[0]) and not _in_code(reasoning, place):
+                found = place, marker
+        return None if found is None or (drafts and found[1] in self._call_openers) else found
 
     def is_begun(self, text: str) -> bool:
         """True if a text is a marker without two or more characters of its end."""
@@ -216,6 +276,27 @@ class OwnMarkers:
         return closes.find(reasoning) if place < 0 or _in_code(reasoning, place) else (place, opener)
 
     @cached_property
+    def has_lines(self) -> bool:
+        """True if a marker of reasoning is a line of words, so text without signs of markup may hold one."""
+        return bool(self._line_texts)
+
+    @cached_property
+    def _line_texts(self) -> list[str]:
+        """The markers of reasoning that are a line of words."""
+        reasoning = self._format.reasoning
+        return [] if reasoning is None else sorted(filter(_is_line, _texts(reasoning.open, reasoning.close)))
+
+    @cached_property
+    def _lines(self) -> re.Pattern[str]:
+        """The pattern of them."""
+        lines = "|".join(map(re.escape, self._line_texts))
+        return re.compile(rf"^(?:{lines})$" if lines else _NOTHING, re.MULTILINE)
+
+    @cached_property
+    def _damaged_lines(self) -> _Damaged:
+        return _Damaged(self._line_texts, self._whole)
+
+    @cached_property
     def _reasoning_openers(self) -> list[str]:
         reasoning = self._format.reasoning
         return [] if reasoning is None else sorted(filter(_MARKUP.match, _texts(reasoning.open)))
@@ -238,6 +319,35 @@ class OwnMarkers:
         marks = [text for text in self._whole_texts if text[0] in _EDGES and text[-1] in _EDGES]
         doubled = [edge for text in marks for edge in (text[0] + text, text + text[-1])]
         return re.compile("|".join(map(re.escape, doubled)) or "(?!)")
+
+    def fragment_in(self, items: Sequence[Item], closed: bool) -> str:
+        """Return a piece of a marker that is left in these parts of a message; empty without one."""
+        return self._fragments.find(items, closed)
+
+    @cached_property
+    def _fragments(self) -> Fragments:
+        reasoning = self._format.reasoning
+        opens, closes = ((), ()) if reasoning is None else (_texts(reasoning.open), _texts(reasoning.close))
+        return Fragments(self._whole_texts, sorted(opens), sorted(closes))
+
+    @cached_property
+    def keys_in_values(self) -> KeysInValues | None:
+        """The search for keys in values; None if the format has no tagged arguments."""
+        bodies = (getattr(way.body, "arguments", None) for way in self._format.tools)
+        found = [arguments for arguments in bodies if isinstance(arguments, TaggedArguments)]
+        return KeysInValues(found) if found else None
+
+    def damaged_in_value(self, arguments: str) -> str | None:
+        """Return a damaged marker of calls in the values of these arguments, if the format has values in tags. It is no
+        whole tag of another name."""
+        if self.keys_in_values is None or not ("<" in arguments or ">" in arguments or "[" in arguments):
+            return None
+        found = self._damaged_in_values.find(arguments.replace('\\"', '"').replace("\\n", "\n"))
+        return None if found is None or _OTHER_TAG.fullmatch(found[1]) is not None else found[1]
+
+    @cached_property
+    def _damaged_in_values(self) -> _Damaged:
+        return _Damaged(self._call_marks, self._whole)
 
     def _turn_header_in(self, text: str) -> tuple[int, str] | None:
         """Return the place of the header of a turn, and the header: a model that has not stopped begins another turn
@@ -286,9 +396,65 @@ class OwnMarkers:
         return sorted(filter(_MARKUP.match, _texts(self._format)), key=len, reverse=True)
 
 
+def _after_key(arguments: TaggedArguments) -> tuple[str, str]:
+    """Return an expression for what comes between a key and its value, and the first attribute there."""
+    literals = re.split(r"\{\w+\}", arguments.key.partition("{key}")[2])
+    whole = '[^"<>\\n]{0,64}'.join(map(re.escape, literals)) + re.escape(arguments.key_close.text.strip())
+    return whole, re.escape(literals[0]) if len(literals) > 1 else ""
+
+
+@final
+class KeysInValues:
+    """Finds a declared parameter in the value of another one, where both are tagged: all but its opener is there, or
+    that is damaged."""
+
+    def __init__(self, arguments: Iterable[TaggedArguments]) -> None:
+        ways = list(arguments)
+        self._openers = [way.key_open.text.strip() for way in ways]
+        after = [_after_key(way) for way in ways]
+        self._pattern = re.compile("|".join(text for pair in after for text in pair if text))
+        attributes = "|".join(whole for whole, first in after if first)
+        self._attributes = re.compile(rf"(?<=\w)(?:{attributes})") if attributes else None
+
+    def attributes_in(self, arguments: str) -> str | None:
+        """Return what comes between a key and its value, if that has attributes and is in a value after a word."""
+        found = None if self._attributes is None else self._attributes.search(arguments.replace('\\"', '"'))
+        return None if found is None else found.group()
+
+    def find(self, declared: Iterable[str], arguments: str) -> str | None:
+        """Return the first of the declared parameters that is not a key of these arguments and is in a value."""
+        missing = [key for key in declared if f'"{key}":' not in arguments]
+        if not missing or not self._openers:
+            return None
+        text = arguments.replace('\\"', '"').replace("\\n", "\n")
+        for found in self._pattern.finditer(text):
+            before = text[max(found.start() - _LONGEST, 0) : found.start()]
+            for key in missing:
+                if before.endswith(key) and self._may_begin(before[: len(before) - len(key)]):
+                    return key
+        return None
+
+    def _may_begin(self, before: str) -> bool:
+        """True if a key may begin after this text: no other tag, attribute or word is open, or a damaged opener."""
+        line = before.rpartition("\n")[2]
+        if line.rfind("<") <= line.rfind(">") and _NO_TAG.search(before) is not None:
+            return True
+        sizes = ((opener, len(opener) + more) for opener in self._openers for more in (-1, 0, 1))
+        return any(is_nearly(before[-size:], opener) for opener, size in sizes if len(opener) >= _SHORTEST)
+
+
 def _texts(*parts: Any) -> set[str]:
     """Return every spelling of the markers of these parts of a Format, without white space around it."""
     return {text.strip() for part in parts for marker in markers_within(part) for text in marker.spellings}
+
+
+_SHORTEST_LINE: Final = 16
+"""Fewest characters of a marker of words, which stands on its line."""
+
+
+def _is_line(text: str) -> bool:
+    """True if a marker without signs of markup is a line that introduces something."""
+    return len(text) >= _SHORTEST_LINE and text.endswith(":")
 
 
 _SHORTEST: Final = 6
@@ -304,9 +470,10 @@ class _Damaged:
 
     def __init__(self, texts: Iterable[str], whole: re.Pattern[str]) -> None:
         self._whole = whole
-        marks = [text for text in texts if len(text) >= _SHORTEST and _MARKUP.match(text)]
+        marks = [text for text in texts if len(text) >= _SHORTEST and (_MARKUP.match(text) or _is_line(text))]
         self._halves = [(text[: len(text) // 2], text[len(text) // 2 :]) for text in marks]
         self._marks = marks
+        self._is_lower = all(text == text.lower() for text in marks)
         self._known: tuple[re.Pattern[str], re.Pattern[str]] | None = None
 
     def find(self, text: str) -> tuple[int, str] | None:
@@ -329,10 +496,10 @@ class _Damaged:
                 re.compile("|".join(map(re.escape, swapped))),
                 re.compile("|".join(re.escape(mark.lower()) for mark in self._marks)),
             )
-        lower = text.lower()
         for found in islice(self._known[0].finditer(text), _MOST_QUOTED):
             yield found.span()
-        if lower == text or len(lower) != len(text):
+        lower = text.lower()
+        if len(lower) != len(text) or (lower == text and self._is_lower):
             return
         for found in islice(self._known[1].finditer(lower), _MOST_QUOTED):
             if text[found.start() : found.end()] not in self._marks:
@@ -419,7 +586,9 @@ def _damaged_size(text: str, half: str) -> int:
 def _in_code(content: str, place: int) -> bool:
     """True if inline code is open before this place of its line."""
     size = 0
-    for run in _RUN.finditer(content, content.rfind("\n", 0, place) + 1, place):
+    line = content.rfind("\n", 0, place) + 1
+    fence = _FENCE.match(content, line, place)
+    for run in _RUN.finditer(content, line if fence is None else fence.end(), place):
         length = len(run.group())
         size = length if not size else 0 if size == length else size
     return size > 0

@@ -36,7 +36,7 @@ from .program import TaggedSyntax
 
 _MAX_KEY: Final = 1024
 """Most characters of a key. No output seen has a longer one; its beginning is dropped (``broken_key``)."""
-_SIGNS: Final = re.compile("[<>]")
+_SIGNS: Final = re.compile('[<>"]')
 """Signs of markup, which no key has."""
 _MAX_TYPE: Final = 64
 """Most characters of a value's type. JSON's types have up to 7; a longer word is dropped (``broken_key``)."""

@@ -1,0 +1,112 @@
+"""Pieces of markers that are left in the text of a message: ``<tool_c`` before a call, or ``calls>`` after one.
+
+A short piece is like other text. It is a piece of a marker only where a marker may be: at the edge of a text that
+another part of the message touches, and if its sign opens or closes no other tag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, final
+
+from ...messages import Item
+
+_SHORTEST_OPENER: Final = 4
+"""Fewest characters of a piece that reasoning begins with."""
+_SHORTEST_CLOSE: Final = 5
+"""Fewest characters of a piece of a close in the middle of reasoning."""
+_NEAR: Final = 64
+"""Characters at the edge of a text that are looked at."""
+_BEGUN: Final = re.compile(r"[<\[][^<>\[\]\r\n]*+\Z")
+"""Matches a tag that a text ends in, without its end."""
+_ENDED: Final = re.compile(r"[^\s<>\[\]]*+(?:[>\]]|>>>)")
+"""Matches the end of a tag, without its beginning."""
+_ENDED_LAST: Final = re.compile(r"(?<![<\[])(?:\A|(?<=[\s>\]]))[^\s<>\[\]]*+[>\]]\Z")
+"""Matches the same at the end of a text."""
+
+
+@final
+class Fragments:
+    """Finds pieces of the markers of one format."""
+
+    def __init__(self, markers: Iterable[str], opens_reasoning: Sequence[str], closes_reasoning: Sequence[str]) -> None:
+        """``markers``: all of them; the others are those of reasoning."""
+        texts = list(markers)
+        self._heads: frozenset[str] = frozenset(t[:i] for t in texts for i in range(1, len(t)) if t[0] in "<[`")
+        self._tails: frozenset[str] = frozenset(t[i:] for t in texts for i in range(1, len(t)) if t[-1] in ">]`")
+        self._opens_reasoning = [text for text in opens_reasoning if text[:1] == "<"]
+        self._closes_reasoning = [text for text in closes_reasoning if text[:1] == "<"]
+
+    def find(self, items: Sequence[Item], closed: bool) -> str:
+        """Return the first piece of a marker in these parts of a message; empty without one. ``closed``: reasoning was
+        closed."""
+        last = len(items) - 1
+        for place, item in enumerate(items):
+            text = (item.text or "").strip()
+            if not text:
+                continue
+            if item.type == "reasoning":
+                found = self._in_reasoning(text, closed)
+                if found:
+                    return found
+            found = (self._at_end(text[-_NEAR:]) if place < last else "") or (
+                self._at_start(text[:_NEAR], place == last) if place else ""
+            )
+            if found:
+                return found
+        return ""
+
+    def _at_end(self, text: str) -> str:
+        """Return the piece of a marker, or the opener of reasoning, that a text ends in."""
+        for marker in self._opens_reasoning:
+            if text.endswith(marker):
+                return marker
+        begun = _BEGUN.search(text)
+        if begun is not None:
+            head = begun.group()
+            return head if head in self._heads and (len(head) > 1 or head == text) else ""
+        ended = _ENDED_LAST.search(text)
+        return "" if ended is None else self._tail_of(ended.group(), ended.group() == text)
+
+    def _at_start(self, text: str, cut: bool) -> str:
+        """Return the piece of a marker that a text begins with. ``cut``: the output may be cut after it."""
+        ended = _ENDED.match(text)
+        if ended is not None:
+            tail = ended.group()
+            return tail if tail in self._tails and (len(tail) > 1 or tail == text) else ""
+        return text if text in self._tails or (text in self._heads and not cut) else ""
+
+    def _tail_of(self, word: str, alone: bool) -> str:
+        """Return the end of a marker that a word ends in: all of it, or what comes after a sign."""
+        for start in range(len(word) - 1):
+            if word[start:] in self._tails and (not start or not (word[start - 1].isalnum() or word[start - 1] == "_")):
+                return word[start:]
+        return word if alone and word in self._tails else ""
+
+    def _in_reasoning(self, text: str, closed: bool) -> str:
+        """Return the beginning of an opener that reasoning begins with, or of a close in reasoning that was not
+        closed."""
+        for marker in self._opens_reasoning:
+            head = _begun_tag(text, 0, marker, _SHORTEST_OPENER)
+            if head:
+                return head
+        for marker in () if closed else self._closes_reasoning:
+            place = text.rfind(marker[:_SHORTEST_CLOSE])
+            head = _begun_tag(text, place, marker, _SHORTEST_CLOSE) if place >= 0 else ""
+            if head:
+                return head
+        return ""
+
+
+def _begun_tag(text: str, place: int, marker: str, shortest: int) -> str:
+    """Return the beginning of this marker at a place of a text, if the tag there has no end; empty without one, or if
+    it has fewer characters than the ``shortest``."""
+    size = 0
+    while size < len(marker) and text[place + size : place + size + 1] == marker[size]:
+        size += 1
+    if not shortest <= size < len(marker):
+        return ""
+    rest = text[place + size : place + size + _NEAR]
+    end = re.search(r"[<>\n]|\Z", rest)
+    return "" if end is not None and end.group() == ">" else text[place : place + size]
