@@ -43,6 +43,13 @@ PHASES: Final = (
 )
 """What is read in each phase."""
 
+# What these calls have begun with.
+_NO_MARKER: Final = 0
+_A_WORD: Final = 1
+"""An opener that prose may hold, too."""
+_A_MARKER: Final = 2
+"""One that prose does not hold."""
+
 # Lists of calls.
 _NO_LIST: Final = 0
 _NEW_LIST: Final = 1
@@ -71,12 +78,10 @@ class CallReader:
         never behind."""
         self.last_became_text: bool = False
         """True if the call policy has turned the last call into text."""
-        self._marked: bool = False
-        """True if these calls have begun with a marker that prose does not hold."""
-        self._at_name: bool = False
-        """True if that marker is the opener of a name, which is only the beginning of a tag (``<function=``)."""
+        self._entry: int = AT_BARE
+        """Where the syntax was entered."""
         self._candidates: list[tuple[CallSyntax, int]] = []
-        self._ambiguous: bool = False
+        self._begins_with: int = _NO_MARKER
         self._phase: int = _BETWEEN
         self._list: int = _NO_LIST
         self._opener: str = ""
@@ -103,8 +108,7 @@ class CallReader:
         self.given_name = ""
         self._opener_end = self.context.base + self.context.cur.pos
         self._candidates = candidates
-        self._ambiguous = ambiguous
-        self._marked = marked and not ambiguous
+        self._begins_with = _A_WORD if ambiguous else _A_MARKER if marked else _NO_MARKER
         self._list = _NO_LIST
         self.has_call = False
         if len(candidates) == 1:
@@ -116,8 +120,7 @@ class CallReader:
         """Begin to read the arguments of a call that a header has named. ``raw``: whatever follows are its arguments,
         except a copy of a call in a string."""
         self.syntax = syntax
-        self._ambiguous = False
-        self._marked = True
+        self._begins_with = _A_MARKER
         self._list = _NO_LIST
         self._arguments.begin(syntax, False, False, True)
         self._arguments.begin_named(name, "")
@@ -130,7 +133,7 @@ class CallReader:
         if self._opener in syntax.variants:
             start = self._opener_end - len(self._opener)
             self.context.ledger.report("variant_spelling", start, self._opener_end)
-        self._at_name = entry == AT_NAME
+        self._entry = entry
         if entry == AT_CALL:
             self._begin(_BODY, True)
         elif entry == AT_NAME:
@@ -141,7 +144,7 @@ class CallReader:
 
     def _begin(self, phase: int, marked: bool) -> None:
         """Begin a call in this phase. ``marked``: its opener was written."""
-        self._arguments.begin(self.syntax, self._ambiguous, self._list != _NO_LIST, marked)
+        self._arguments.begin(self.syntax, self._begins_with == _A_WORD, self._list != _NO_LIST, marked)
         if self._recovers and not self.has_call:
             self._arguments.recover()
         self._phase = phase
@@ -253,11 +256,11 @@ class CallReader:
     def has_opener(self) -> bool:
         """True if what is being read has begun with a complete opener, and is not the end of a sentence."""
         cur = self.context.cur
-        if self._at_name and self._phase == _NAME:
+        if self._entry == AT_NAME and self._phase == _NAME:
             return cur.text[cur.pos : cur.pos + 1] not in WS
         if self._phase == _NAME and cur.text[cur.pos :].rstrip(WS).endswith(_SENTENCE_ENDS):
             return False
-        return self._marked
+        return self._begins_with == _A_MARKER
 
     @property
     def phase(self) -> int:
@@ -267,7 +270,7 @@ class CallReader:
     @property
     def has_marker(self) -> bool:
         """True if what is being read has begun with a marker that prose does not hold."""
-        return self._marked
+        return self._begins_with == _A_MARKER
 
     @property
     def has_committed(self) -> bool:
@@ -504,7 +507,7 @@ class CallReader:
             another = None if syntax.name is not None else _ANOTHER.match(cur.text, cur.pos)
             if another is not None and syntax.opens != NEVER:
                 return self._over_before(another.end() - 1)
-            if self._marked and report_missing_close(self.context) == MORE:
+            if self._begins_with == _A_MARKER and report_missing_close(self.context) == MORE:
                 return MORE
         return self._over()
 

@@ -23,27 +23,42 @@ _BEGUN: Final = re.compile(r"-?\d?[\d.eE+-]{0,64}|t(?:r(?:ue?)?)?|f(?:a(?:l(?:se
 _STRING: Final = re.compile(r'(?:[^"\\\n]|\\.)*+')
 
 
+_OUTSIDE: Final = 0
+_AFTER_OPENER: Final = 1
+"""Only white space has followed an opener of calls."""
+_IN_WORDS: Final = 2
+_IN_STRING: Final = 3
+_IN_ESCAPE: Final = 4
+"""The string ends in a backslash that escapes the next character."""
+PHASES: Final = ("other text", "after an opener of calls", "words of JSON", "string of JSON", "escape in a string")
+"""What is read in each phase."""
+
+
 @final
 class JsonPlace:
     """The place in JSON at the end of one text, which comes in any pieces."""
 
     def __init__(self) -> None:
-        self.follows_opener: bool = False
-        """True if only white space has followed an opener of calls."""
-        self._in_string: bool = False
+        self._phase: int = _OUTSIDE
         self.is_call: bool = False
         """True if the JSON text follows an opener of calls."""
-        self.active: bool = False
-        """True if the text has been JSON since the last start of one."""
-        self._escapes: bool = False
-        """True if the string ends in a backslash that escapes the next character."""
         self._begun: str = ""
         """A number or a constant that the text ends in."""
 
     @property
+    def active(self) -> bool:
+        """True if the text has been JSON since the last start of one."""
+        return self._phase >= _IN_WORDS
+
+    @property
+    def matters(self) -> bool:
+        """True if the next text may say more, although no JSON text begins in it."""
+        return self._phase != _OUTSIDE
+
+    @property
     def in_string(self) -> bool:
         """True inside a string of JSON that is not a call."""
-        return self._in_string and not self.is_call
+        return self._phase >= _IN_STRING and not self.is_call
 
     def read(self, text: str) -> None:
         """Read the next piece of the text."""
@@ -51,26 +66,28 @@ class JsonPlace:
         if self._begun:
             text = self._begun + text
             self._begun = ""
-        while True:
-            if not self.active:
+        while pos >= 0:
+            if self._phase < _IN_WORDS:
                 start = _START.search(text, pos)
+                follows = self._phase == _AFTER_OPENER and not text[
+                    pos : None if start is None else start.start()
+                ].strip(WS)
                 if start is None:
-                    self.follows_opener = self.follows_opener and not text[pos:].strip(WS)
+                    self._phase = _AFTER_OPENER if follows else _OUTSIDE
                     return
-                self.active = True
-                self.is_call = self.follows_opener and not text[pos : start.start()].strip(WS)
-                self.follows_opener = False
+                self._phase = _IN_WORDS
+                self.is_call = follows
                 pos = start.end()
-            pos = self._read_string(text, pos) if self._in_string else self._read_words(text, pos)
-            if pos < 0:
-                return
+            pos = self._read_words(text, pos) if self._phase == _IN_WORDS else self._read_string(text, pos)
 
-    def end(self) -> None:
+    def take_opener(self) -> None:
+        """End the JSON text: an opener of calls that was not one follows."""
+        self._end(_AFTER_OPENER)
+
+    def _end(self, phase: int) -> None:
         """End the JSON text, because other text follows."""
-        self.active = False
-        self._in_string = False
+        self._phase = phase
         self.is_call = False
-        self._escapes = False
         self._begun = ""
 
     def _read_words(self, text: str, pos: int) -> int:
@@ -80,28 +97,28 @@ class JsonPlace:
         if end >= len(text):
             return -1
         if text[end] == '"':
-            self._in_string = True
+            self._phase = _IN_STRING
             return end + 1
         if _BEGUN.fullmatch(text, end) is not None:
             self._begun = text[end:]
             return -1
-        self.end()
+        self._end(_OUTSIDE)
         return end
 
     def _read_string(self, text: str, pos: int) -> int:
         """Read on in a string. Return where reading goes on; -1 at the end of the text."""
-        if self._escapes and pos < len(text):
-            self._escapes = False
+        if self._phase == _IN_ESCAPE and pos < len(text):
+            self._phase = _IN_STRING
             pos += 1
         found = _STRING.match(text, pos)
         end = pos if found is None else found.end()
         if end >= len(text):
             return -1
         if text[end] == '"':
-            self._in_string = False
+            self._phase = _IN_WORDS
             return end + 1
         if text[end] == "\\" and end + 1 == len(text):
-            self._escapes = True
+            self._phase = _IN_ESCAPE
             return -1
-        self.end()
+        self._end(_OUTSIDE)
         return end

@@ -143,8 +143,7 @@ class TextBefore:
         json = self._json
         if json is None:
             json = self._json = JsonPlace()
-        json.end()
-        json.follows_opener = True
+        json.take_opener()
 
     def read(self, text: str) -> None:
         """Read the next piece of the text."""
@@ -164,7 +163,7 @@ class TextBefore:
             if "{" in text or "[" in text:
                 json = self._json = JsonPlace()
                 json.read(text)
-        elif json.active or json.follows_opener or "{" in text or "[" in text:
+        elif json.matters or "{" in text or "[" in text:
             json.read(text)
         if "`" not in text and "~" not in text:
             self._read_plain(text)

@@ -1,4 +1,4 @@
-"""The phases of the readers inside calls: the place of each reader within what it reads.
+"""The phases of the readers inside calls, and in the text before them: the place of each reader within what it reads.
 
 A reader keeps its phase in one attribute. Its module lists the phases in ``PHASES``, by number.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from . import call_arguments, calls
+from . import call_arguments, calls, json_place
 from .elements import reader as elements
 from .json import call_object
 from .literal import reader as literal
@@ -21,6 +21,7 @@ READERS: Final[dict[str, tuple[str, ...]]] = {
     "TaggedReader": tagged.PHASES,
     "ElementReader": elements.PHASES,
     "LiteralReader": literal.PHASES,
+    "JsonPlace": json_place.PHASES,
 }
 """Reader → what it reads in each phase."""
 

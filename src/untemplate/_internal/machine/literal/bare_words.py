@@ -28,17 +28,19 @@ _STOP: Final = re.compile(r"[,()\[\]{}\"']")
 class WordReader:
     """Reads one word of a call after another."""
 
+    # Defaults in the class cost nothing per call.
+    _size: int = 0
+    _streams: bool = False
+    _depth: int = 0
+    """Number of brackets that are open in the word."""
+    _quote: str = ""
+    """The quote of a string that is open in its brackets."""
+    valid: bool = True
+    """False if a name or an expression was passed on as written: what was put is not valid JSON."""
+
     def __init__(self, place: LiteralPlace) -> None:
         self._place: LiteralPlace = place
         self._pieces: list[str] = []
-        self._size: int = 0
-        self._streams: bool = False
-        self._depth: int = 0
-        """Number of brackets that are open in the word."""
-        self._quote: str = ""
-        """The quote of a string that is open in its brackets."""
-        self.valid: bool = True
-        """False if a name or an expression was passed on as written: what was put is not valid JSON."""
 
     def open(self) -> None:
         """Begin a word."""

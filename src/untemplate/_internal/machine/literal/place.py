@@ -26,6 +26,14 @@ UNDECIDED: Final = ""
 class LiteralPlace:
     """What is open, the keys so far, and what to put before the next value."""
 
+    # Defaults in the class cost nothing per call.
+    style: int = KEYED
+    """KEYED, BY_PLACE or NAMED."""
+    before: str = "{"
+    """What to put before the next value: a brace before the first one, a comma, or nothing after a key."""
+    _keys: int = 0
+    _key: str = ""
+
     def __init__(self, syntax: LiteralSyntax, tools: ToolSet, name: str, outer: str, max_held: int) -> None:
         self.syntax: LiteralSyntax = syntax
         self.stops: Literals = syntax.frame.stops
@@ -39,14 +47,8 @@ class LiteralPlace:
         """The JSON closer of each: ``}`` if its items have keys."""
         self.seen: set[str] = set()
         """Keys of the arguments so far."""
-        self.style: int = KEYED
-        """KEYED, BY_PLACE or NAMED."""
-        self.before: str = "{"
-        """What to put before the next value: a brace before the first one, a comma, or nothing after a key."""
         self._tools: ToolSet = tools
         self._name: str = name
-        self._keys: int = 0
-        self._key: str = ""
 
     def begin_value(self, out: ArgumentWriter) -> None:
         """Put what comes before a value or a key."""

@@ -42,17 +42,19 @@ class StringReader:
     """Reads one string of a call after another, from the text after its opening quote to the end of its closing
     one."""
 
+    # Defaults in the class cost nothing per call.
+    _quote: Literals = NO_LITERALS
+    _watched: re.Pattern[str] | None = None
+    """In a string between markers: the first character of whatever may end it."""
+    _backslash: int = _TEXT
+    _doubtful: bool = False
+    """True after a quote that did not close the string: now a literal that ends the call also closes it."""
+    _value: ValueText | None = None
+    """Converts the string by its schema; None if it is a string as it is."""
+
     def __init__(self, place: LiteralPlace) -> None:
         self._place: LiteralPlace = place
         self._syntax: LiteralSyntax = place.syntax
-        self._quote: Literals = NO_LITERALS
-        self._watched: re.Pattern[str] | None = None
-        """In a string between markers: the first character of whatever may end it."""
-        self._backslash: int = _TEXT
-        self._doubtful: bool = False
-        """True after a quote that did not close the string: now a literal that ends the call also closes it."""
-        self._value: ValueText | None = None
-        """Converts the string by its schema; None if it is a string as it is."""
 
     def open(self, quote: str, out: CallHandler) -> None:
         """Begin a string after this quote."""

@@ -66,7 +66,8 @@ class TaggedReader(ArgumentReader):
         self._name: str = ""
         self._ends: ValueEnds = ValueEnds(syntax, tools)
         self._phase: int = _BETWEEN
-        self._any: bool = False
+        self._before: str = "{"
+        """What to put before the next key: a brace before the first one, or a comma."""
         self._dropping: bool = False
         """True if the text before the cursor was dropped."""
         self._key: str = ""
@@ -93,7 +94,7 @@ class TaggedReader(ArgumentReader):
         self._leave_section()
         self._ends.begin_call(name, outermost)
         self._phase = _BETWEEN
-        self._any = False
+        self._before = "{"
         self._dropping = False
 
     def step(self, cur: Cursor, call: CallHandler) -> int:
@@ -240,10 +241,10 @@ class TaggedReader(ArgumentReader):
             syntax = self._syntax
             if tag in tags.OPENERS and (syntax.frame.closes or syntax.frame.innermost == tags.ARGUMENTS_CLOSE):
                 call.report("missing_close", cur.pos, cur.pos)
-            if self._any:
+            if self._before != "{":
                 self._pending.append("}")
             return DONE
-        wrong = self._wrong_tag(cur, call) if self._any and not self._dropping else NO_MATCH
+        wrong = self._wrong_tag(cur, call) if self._before != "{" and not self._dropping else NO_MATCH
         if wrong != NO_MATCH:
             return wrong
         next_tag = between.find(text, cur.pos + 1)
@@ -617,8 +618,8 @@ class TaggedReader(ArgumentReader):
 
     def _key_text(self) -> str:
         """Return the JSON of the key, and of what comes before its value."""
-        before = ", " if self._any else "{"
-        self._any = True
+        before = self._before
+        self._before = ", "
         return f'{before}"{json_escape(self._key)}": {self._value.beginning}'
 
     def _hold_newlines(self, piece: str) -> str:
@@ -642,7 +643,7 @@ class TaggedReader(ArgumentReader):
         if self._phase == _KEY:
             raw = cur.text[cur.pos :]
             key = self._syntax.key.split(raw.strip(WS)).get("key", "")
-            call.put(f'{", " if self._any else "{"}"{json_escape(key)}')
+            call.put(f'{self._before}"{json_escape(key)}')
             self._mark_key(cur.pos, raw, key, call)
             cur.pos = len(cur.text)
             return
