@@ -21,10 +21,11 @@ NOT_IN_FENCES: Final = 2
 """If the text before it is no evidence, and it is not in a fence either."""
 
 _MOST_PIECES: Final = 256
+"""Pieces of text that wait for a marker; more are read together. It bounds memory, and changes no result."""
 _SHORT_TEXT: Final = 256
 """Characters in which a sign of a quotation is looked for before each call."""
 _LONG_PIECE: Final = 512
-"""Characters of a piece that is not kept."""
+"""Characters of a piece that does not wait. It bounds memory, and changes no result."""
 _MAY_OPEN_CODE: Final = ("`", ">")
 """Last characters of a text that may end in a backtick, or in tags after it."""
 

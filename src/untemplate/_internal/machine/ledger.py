@@ -22,6 +22,7 @@ REASONING_TEXT: Final = 5
 CONTENT_TEXT: Final = 6
 
 MAX_NOTES: Final = 256
+"""Most diagnostics of an output: one of a model that repeats a mistake would have thousands."""
 
 
 @final

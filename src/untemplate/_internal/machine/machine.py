@@ -74,7 +74,7 @@ from .short_path import MOST_UNCOUNTED, ShortPath
 from .tentative_calls import IN_REASONING_TEXT
 
 _MOST_KEPT: Final = 256
-"""Most characters that are kept without being read."""
+"""Most characters that are kept without being read. It bounds the work of one look, and changes no result."""
 _PART: Final = 4096
 """Characters that are read at once while special tokens are dropped, since each copies the text that is being read."""
 

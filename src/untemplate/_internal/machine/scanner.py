@@ -38,6 +38,7 @@ _REPLACEMENT: Final = "�"
 _NOTHING: Final = "(?!)"
 """Pattern that matches nowhere; an empty one matches everywhere."""
 _FEW: Final = 64
+"""Places of markers that are kept before any are forgotten. It bounds memory, and changes no result."""
 _MOST_LITERALS: Final = 256
 """Most literals whose special tokens are remembered. Some hold text of the model, so there may be any number."""
 _MOST_AWAITED: Final = 4096

@@ -18,8 +18,9 @@ from .lexer import NO_LITERALS, WS, Literals
 from .program import TextState
 
 MOST_UNCOUNTED: Final = 1024
-"""Characters of deltas after which they are counted."""
+"""Characters of deltas after which they are counted. It bounds memory, and changes no result."""
 _MOST_HELD: Final = 256
+"""Characters that the path holds back: longer runs of white space are read. It changes no result."""
 _MOST_SEARCHED: Final = 1024
 """Characters of a text with the first character of a literal: a longer one is read, and not searched before."""
 _NO_IDS: Final[frozenset[int]] = frozenset()

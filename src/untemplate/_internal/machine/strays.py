@@ -7,7 +7,6 @@ import re
 from .arguments.lookahead import MAX_STRAY, damaged_literal
 from .call_syntax import CallSyntax
 from .context import ReaderContext
-from .diagnostics import DiagnosticCode
 from .ledger import DROPPED, MARKUP
 from .lexer import WS, Literals
 from .signals import AGAIN, MORE, NO_MATCH
@@ -24,7 +23,8 @@ def read_stray(context: ReaderContext, stray: re.Pattern[str], literals: Literal
     end = literals.at(cur.text, found.end(), cur.final)
     if end < 0:
         return end
-    return _drop(context, "stray_text", found.end())
+    context.report("stray_text", cur.pos, found.end())
+    return _drop(context, found.end())
 
 
 def read_damaged(context: ReaderContext, literals: Literals, others: Literals) -> int:
@@ -39,13 +39,13 @@ def read_damaged(context: ReaderContext, literals: Literals, others: Literals) -
         return NO_MATCH
     if end == MORE or other == MORE:
         return MORE
-    return _drop(context, "misspelled_close", end)
+    context.report("misspelled_close", cur.pos, end)
+    return _drop(context, end)
 
 
-def _drop(context: ReaderContext, code: DiagnosticCode, end: int) -> int:
+def _drop(context: ReaderContext, end: int) -> int:
     """Drop the text up to ``end`` after the last call, which a policy may have dropped. Return AGAIN."""
     cur = context.cur
-    context.report(code, cur.pos, end)
     if context.calls:
         context.calls[-1].recovered = True
     if context.holds_space:

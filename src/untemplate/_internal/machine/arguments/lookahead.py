@@ -16,9 +16,10 @@ from ..names import MAX_NAME
 from ..signals import MORE, NO_MATCH
 
 MAX_LOOKAHEAD: Final = 256
-"""Most characters of white space after a close, of a key, and of stray text before a key."""
+"""Most characters of white space after a close, of a key, and of stray text before a key. No output seen has more;
+beyond them a close is text, and a key is none."""
 MAX_STRAY: Final = 64
-"""Most characters of stray text between two closes."""
+"""Most characters of stray text between two closes. No output seen has more; beyond them it is content."""
 STRAY_TEXT: Final = re.compile(r"[^\n\"'`<>]+")
 """Text that a model writes between two closes, and not a quotation of the first one."""
 _MAX_OPENERS: Final = 6
@@ -33,7 +34,7 @@ QUOTED: Final = 0
 PLAIN: Final = 1
 LINE_START: Final = 2
 MOST_OF_LINE: Final = 256
-"""Most characters of a line before a literal that are looked at."""
+"""Most characters of a line before a literal that are looked at: quotation marks before them are not seen."""
 QUOTE_SIGNS: Final = "\"'`"
 QUOTES: Final = re.compile(r"[\"`]|(?<!\w)'|(?<!\S)#|(?<!:)//|--|/\*|<!--")
 """Signs after which the rest of a line is quoted, or a comment. An apostrophe is not one."""
