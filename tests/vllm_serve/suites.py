@@ -207,12 +207,12 @@ them, whole and streamed by token. The others are made, and no Format writes wha
 SERVER: Final = """\
 ## One message in every way
 
-vLLM 0.32's own server, the CPU build, runs the plugin on a checkpoint of each family. It recites two calls, after a
-thought if the family has thoughts. Chat Completions, Responses and Anthropic's messages are asked whole and streamed,
+vLLM 0.32's own server, the CPU build, runs the plugin on a checkpoint of one family. It recites two calls, in most
+families after a thought. Chat Completions, Responses and Anthropic's messages are asked whole and streamed,
 each with `auto`, `required`, a named function and `none`. *Cut* answers end at `max_tokens` (with `auto` after every
 token, otherwise at four places) or at a stop string. One is right if it tells no client to run a call that was cut, and
 something is left of it. *Aborted*: clients leave in the middle of an answer, in all 24 ways, and then no request runs.
-*At once*: fifty clients, in random ways. The last row has the trained weights of the demonstration model, a Llama.
+*At once*: fifty clients, in random ways. The demonstration model, a Llama, has trained weights.
 """
 FIXTURES: Final = """\
 ## The fixtures of canitoolcall in vLLM
