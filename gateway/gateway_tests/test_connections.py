@@ -13,6 +13,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -127,6 +128,20 @@ class TestBodies:
             for client in (fresh, *slow):
                 client.close()
 
+    def test_framing_without_an_end(self) -> None:
+        with running([scripted("x")], body_timeout=0.5) as gateway, connected(gateway) as client:
+            head = f"POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+            client.sendall(head.encode() + b"1;")
+            ended = False
+            for _ in range(400):
+                try:
+                    client.sendall(b"a" * 1024)
+                except OSError:
+                    ended = True
+                    break
+                time.sleep(0.01)
+            assert ended or client.recv(15) in (b"", b"HTTP/1.1 408 Re")
+
     def test_a_body_that_comes_byte_by_byte(self) -> None:
         body = json.dumps(ASK).encode()
         with running([scripted("x")]) as gateway, connected(gateway) as client:
@@ -240,17 +255,44 @@ def make_certificate(path: Path) -> Path:
     return path
 
 
-def test_limits_hold_after_a_handshake(certificate: Path) -> None:
-    options: dict[str, Any] = {"tls_cert": str(certificate), "head_timeout": 0.2, "max_connections": 2}
-    context = ssl._create_unverified_context()
-    with running([scripted("x")], **options) as gateway:
-        with context.wrap_socket(connected(gateway)) as client, contextlib.suppress(ConnectionResetError):
-            assert client.recv(1) == b""  # no head came
-        with httpx.Client(verify=False) as honest:
-            url = f"https://localhost:{gateway.port}{CHAT}"
-            asked = {**ASK, "messages": [{"role": "user", "content": "x" * 3_000_000}]}
-            assert [honest.post(url, json=one, timeout=LONG).status_code for one in (ASK, asked)] == [200, 200]
-        assert soon(lambda: not gateway.server.server_state.connections)
+@pytest.fixture(params=["asyncio", "uvloop"])
+def loop_factory(request: pytest.FixtureRequest) -> Any:
+    return None if request.param == "asyncio" else pytest.importorskip("uvloop").new_event_loop
+
+
+class TestTls:
+    def test_handshakes_count(self, certificate: Path, loop_factory: Any) -> None:
+        options = {"tls_cert": str(certificate), "max_connections": 4, "loop_factory": loop_factory}
+        with running([scripted("x")], **options) as gateway:
+            silent = [connected(gateway) for _ in range(12)]
+            for client in silent[:8]:
+                with contextlib.suppress(ConnectionResetError):
+                    assert client.recv(1) == b""
+            assert soon(lambda: len(gateway.server.server_state.connections) == 4)
+            url = f"https://localhost:{gateway.port}"
+            with httpx.Client(verify=False) as client:
+                assert client.post(url + CHAT, json=ASK, timeout=LONG).status_code == 200
+                asked = {**ASK, "messages": [{"role": "user", "content": "x" * 3_000_000}]}
+                assert client.post(url + CHAT, json=asked, timeout=LONG).status_code == 200
+            for one in silent:
+                one.close()
+            assert soon(lambda: not gateway.server.server_state.connections)
+
+    def test_a_handshake_has_a_deadline(self, certificate: Path, loop_factory: Any) -> None:
+        options = {"tls_cert": str(certificate), "head_timeout": 0.2, "loop_factory": loop_factory}
+        with running([scripted("x")], **options) as gateway:
+            clients = [connected(gateway) for _ in range(3)]
+            clients[1].sendall(b"\x16\x03\x01\x02\x00")  # the beginning of one
+            clients[2].sendall(b"GET / HTTP/1.1\r\n\r\n")
+            for client in clients:
+                with contextlib.suppress(ConnectionResetError):
+                    while client.recv(100):
+                        pass
+                client.close()
+            assert soon(lambda: not gateway.server.server_state.connections)
+            context = ssl._create_unverified_context()
+            with context.wrap_socket(connected(gateway)) as client, contextlib.suppress(ConnectionResetError):
+                assert client.recv(1) == b""  # after the handshake, a head must come
 
 
 class TestPipelines:

@@ -7,9 +7,12 @@ A connection is in one of four phases, each with a limit in bytes and a deadline
 * Answered before the whole body has arrived: the rest is dropped for a short time, then the connection is closed.
 * Response: a client that does not read is disconnected after ``write_timeout`` seconds.
 
-Connections are counted apart from requests; with TLS, from the end of the handshake. At ``max_connections`` the one
-that has waited longest for a request or its body is closed to make room for a new one: of the address that has most of
-these. So a crowd of slow clients cannot shut others out.
+With TLS there is a phase before them, the handshake, with the deadline of a head. uvicorn would begin to count after
+it, so the protocol makes the handshake itself, with asyncio's ``start_tls``.
+
+Connections are counted apart from requests. At ``max_connections`` the one that has waited longest for a handshake, a
+request or its body is closed to make room for a new one: of the address that has most of these. So a crowd of slow
+clients cannot shut others out.
 """
 
 from __future__ import annotations
@@ -55,6 +58,8 @@ class Limits:
     def __init__(self, settings: Settings) -> None:
         self.waiting: dict[str, dict[_BoundedHttpProtocol, None]] = {}
         """Connections that wait for a request, or for its body, by address; the one that waits longest first."""
+        self.tls: ssl.SSLContext | None = None
+        """For the handshakes; None without TLS, and before the server starts."""
         self.apply(settings)
 
     def apply(self, settings: Settings) -> None:
@@ -89,6 +94,11 @@ class ServerConfig(uvicorn.Config):
             **more,
         )
 
+    def load(self) -> None:
+        super().load()
+        # Otherwise the listening socket would make the handshakes, before there is a protocol that limits them.
+        self.limits.tls, self.ssl = self.ssl, None
+
 
 def _tls_context(settings: Settings, *uvicorns: object) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -119,6 +129,10 @@ def read_certificate(context: ssl.SSLContext | None, settings: Settings) -> None
 class _BoundedHttpProtocol(HttpToolsProtocol):
     """A connection. All of one server share `ServerConfig.limits`."""
 
+    _handshake: asyncio.Task[None] | None = None
+    """The running TLS handshake."""
+    _early = b""
+    """Bytes that came before the handshake's task could start, or before it could continue after the handshake."""
     _timer: asyncio.TimerHandle | None = None
     """The deadline of the head, or the end of the time in which bytes are dropped."""
     _stalled: asyncio.TimerHandle | None = None
@@ -143,13 +157,51 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        tls = self._limits.tls
         most = self._limits.connections
         if most and len(self.connections) > most and not self._make_room():
-            self._refuse(503, "the server has too many connections; try again")
-            self.transport.close()
+            if tls is None:
+                self._refuse(503, "the server has too many connections; try again")
+                self.transport.close()
+            else:
+                self._drop()
             return
         self._waits()
         self._set_timer(self._limits.head_timeout)
+        if tls is not None:
+            self._handshake = self.loop.create_task(self._shake_hands(transport, tls))
+
+    async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
+        """Put TLS between the connection and this protocol. `_late` ends a handshake that takes too long."""
+        starting = self.loop.create_task(self.loop.start_tls(transport, self, tls, server_side=True))
+        try:
+            await asyncio.sleep(0)  # until it has put its protocol in the place of this one, and scheduled its start
+            if self._early:
+                self.loop.call_soon(self._hand_over, transport.get_protocol())
+            secure = await starting
+        except OSError:  # ssl.SSLError is one; or the client has left
+            secure = None
+        finally:
+            starting.cancel()
+        self._handshake = None
+        if secure is None or secure.is_closing():
+            self._drop()
+            return
+        super().connection_made(secure)
+        self._set_timer(self._limits.head_timeout)
+        if self._early:
+            data, self._early = self._early, b""
+            self.data_received(data)
+
+    def _hand_over(self, tls: Any) -> None:
+        """Give the protocol of TLS, a buffered one, the bytes that came before it was there."""
+        data, self._early = self._early, b""
+        while data:
+            buffer = tls.get_buffer(len(data))
+            size = min(len(buffer), len(data))
+            buffer[:size] = data[:size]
+            tls.buffer_updated(size)
+            data = data[size:]
 
     def _make_room(self) -> bool:
         """Close the connection that has waited longest for a request or its body. Return True if there was one."""
@@ -184,6 +236,8 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             self._limits.waiting.pop(self._address(), None)
 
     def _drop(self) -> None:
+        if self._handshake is not None:
+            self._handshake.cancel()
         self._waits_no_more()
         self.connections.discard(self)
         self.transport.abort()
@@ -191,6 +245,9 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
     # -- What is received --------------------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
+        if self._handshake is not None:
+            self._early += data
+            return
         if self._refused:
             self._head += len(data)
             if self._head > _DROPPED:

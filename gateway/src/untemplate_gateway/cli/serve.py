@@ -221,12 +221,12 @@ async def _reload(app: Gateway, again: Callable[[], Settings], config: ServerCon
     try:
         settings = again()
         _check_public(settings)
-        read_certificate(config.ssl, settings)
+        read_certificate(config.limits.tls, settings)
     except Exception as error:  # the server continues after any error
         _log.error("reload: %s; nothing is changed", error)
         return
     fixed = app.apply(settings)
-    if (config.ssl is None) != (not settings.tls_cert):
+    if (config.limits.tls is None) != (not settings.tls_cert):
         fixed.append("tls_cert")
     config.limits.apply(settings)
     note = f"; a restart is needed for {', '.join(fixed)}" if fixed else ""
