@@ -129,7 +129,8 @@ def test_a_piece_of_a_marker_is_reported_where_it_touches_a_call(name: str, raw:
 
 
 @pytest.mark.parametrize(
-    "text", ["<ul><li>a</li></ul>", "a < b", "x > y", "List<tool>", "see [1]", "A tag: <thinking>", "`<tool_c`", "C:>"]
+    "text",
+    ["<ul><li>a</li></ul>", "a < b", "x > y", "List<tool>", "see [1]", "A tag: <thinking>", "`<tool_c`", "C:>", ">"],
 )
 def test_other_text_before_a_call_is_no_piece_of_a_marker(text: str) -> None:
     raw = f'{text}\n<tool_call>\n{{"name": "ping", "arguments": {{}}}}\n</tool_call>'
@@ -140,7 +141,7 @@ def test_other_text_before_a_call_is_no_piece_of_a_marker(text: str) -> None:
     ("raw", "found"),
     [
         ("<think>\nHm.ping</tool_call>", "</tool_call>"),
-        ('<think>\n{"name": "ping", "arguments": {}}', '"name": "ping"'),
+        ('<think>\n{"name": "ping", "arguments": {}}', '{"name": "ping"'),
         ('<think>\nHm. <tool_call>{"name": ping', "<tool_call>"),
     ],
 )

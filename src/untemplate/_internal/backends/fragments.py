@@ -82,7 +82,8 @@ class Fragments:
         for start in range(len(word) - 1):
             if word[start:] in self._tails and (not start or not (word[start - 1].isalnum() or word[start - 1] == "_")):
                 return word[start:]
-        return word if alone and word in self._tails else ""
+        # A sign of a blockquote is no piece of a marker.
+        return word if alone and word in self._tails and word != ">" else ""
 
     def _in_reasoning(self, text: str, closed: bool) -> str:
         """Return the beginning of an opener that reasoning begins with, or of a close in reasoning that was not

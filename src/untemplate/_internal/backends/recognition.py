@@ -98,7 +98,7 @@ def foreign_marker(content: str, own: frozenset[str]) -> tuple[str, int, str] | 
 _MARKUP: Final = re.compile(r"(?=.*[<>\[\]|｜])(?=.*\w)(?!\w+\[\Z).{3,}", re.DOTALL)
 """Matches a marker that prose does not hold."""
 _NAMED: Final = re.compile(
-    r'(?<!\\)"(?:name|function|tool|tool_name|function_name)"\s{0,64}:\s{0,64}"([^"\\\n]{1,256})"'
+    r'(?:\{\s{0,64})?(?<!\\)"(?:name|function|tool|tool_name|function_name)"\s{0,64}:\s{0,64}"([^"\\\n]{1,256})"'
 )
 _CALL_OBJECT: Final = re.compile(
     r'\{\s{0,64}"(?:name|function|tool|tool_name|function_name)"\s{0,64}:\s{0,64}"[^"\\\n]{1,256}"\s{0,64},'
