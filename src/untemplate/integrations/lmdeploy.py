@@ -13,20 +13,26 @@ Source: ``lmdeploy/serve/parsers/tool_parser/`` of LMDeploy 0.18.
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from .._internal.output_parser import OutputParser
 from .._internal.stream import Stream
 from ..formats import names
 from ._markers import markers_around_calls
-from ._partner import partner
+from ._partner import Theirs, partner
 
 __all__ = ["UntemplateToolParser", "register"]
 
 _theirs: Final = partner("lmdeploy.serve.parsers.tool_parser", "lmdeploy", "0.18")
 
 
-class UntemplateToolParser(_theirs.ToolParser):  # type: ignore[misc, name-defined]
+if TYPE_CHECKING:
+    _ToolParser = Theirs
+else:
+    _ToolParser = _theirs.ToolParser
+
+
+class UntemplateToolParser(_ToolParser):
     """Reads the calls between two markers, which LMDeploy's response parser looks for."""
 
     parser: ClassVar[OutputParser]
@@ -57,7 +63,7 @@ class UntemplateToolParser(_theirs.ToolParser):  # type: ignore[misc, name-defin
         return found
 
     def begin_tool_block(self) -> None:
-        super().begin_tool_block()
+        super().begin_tool_block()  # type: ignore[misc]  # LMDeploy has it
         self._block = []
         self._stream = self.parser.stream()
         self._take(self.markers[0], [])
