@@ -164,6 +164,7 @@ calls, then for reasoning. A dash means that its lists have no name for it. `mak
 wheels; the others are kept by hand.
 
 {versions}
+
 llama.cpp has no names of parsers: its column has the structure of the calls in [its words](from-llamacpp.md), by our
 Format of them, or *own* where it has no word for that. TensorRT-LLM's tool parser `qwen3` is `hermes` here,
 because `qwen3` names the reasoning. `untemplate formats MODEL` shows the entries for one model, and
@@ -535,7 +536,7 @@ def with_cells(page: str) -> str:
 MACHINE = """\
 # The machine
 
-<!-- Made by `make docs` from src/untemplate/machine/. Do not edit. -->
+<!-- Made by `make docs` from src/untemplate/_internal/machine/. Do not edit. -->
 
 The machine reads one output, in any pieces, and emits deltas. The docstring of `machine/machine.py` explains it; the
 [architecture](architecture.md) follows one output through it. This page is drawn from the code.

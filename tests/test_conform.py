@@ -43,9 +43,9 @@ CALL = {
 def test_the_data_are_up_to_date() -> None:
     """`python -m tests.vectors` writes them."""
     made = builder.build()
-    assert [one["id"] for one in made] == [one["id"] for one in VECTORS]
+    assert [one["id"] for one in made] == [one["id"] for one in VECTORS], "run: python -m tests.vectors"
     changed = [one["id"] for one, other in zip(made, VECTORS, strict=True) if one != other]
-    assert changed == []
+    assert changed == [], "run: python -m tests.vectors"
     assert builder.definitions_of(made) == FORMATS
     assert builder.with_named_tools(made)[1] == json.loads((builder.DATA / "tools.json").read_text("utf-8"))
 

@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 CallStatus = Literal["ok", "recovered", "repaired", "incomplete", "invalid_json", "unknown_tool", "invalid_arguments"]
-"""How a call ended; ``untemplate._internal.machine.call_state.call_status`` decides."""
+"""How a call ended."""
 
 SpanKind = Literal["reasoning", "content", "name", "id", "arguments", "markup", "dropped"]
 """The kinds of text in an output."""

@@ -81,7 +81,7 @@ def clear_memory() -> None:
 
 
 def cache_folder() -> Path | None:
-    """Return the cache folder, or ``None`` without one."""
+    """Return the cache folder, or ``None`` if the cache is off."""
     named = os.environ.get("UNTEMPLATE_CACHE")
     if named is not None:
         return None if named.strip().lower() in ("", "0", "off", "none", "false") else Path(named)

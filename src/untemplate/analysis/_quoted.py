@@ -1,4 +1,4 @@
-"""How a Format reads quoted calls, as a certificate reports it. ``backends/quotations.py`` measures it."""
+"""How a Format reads quoted calls, as a certificate reports it. ``_internal/backends/quotations.py`` measures it."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkerRegistry:
-    """llama.cpp's ``marker_registry``: every marker as the template writes it, "" without one."""
+    """llama.cpp's ``marker_registry``: every marker as the template writes it, "" for one that it does not write."""
 
     reasoning_start: str = ""
     reasoning_end: str = ""

@@ -113,7 +113,8 @@ def parse_files(
             ``://`` is opened by fsspec.
         output: the file to write, of one of the same kinds.
         settings: as from `settings_for`.
-        processes: default: one for each core.
+        processes: default: one for each core. They are spawned and import the main module again, so call this under
+            ``if __name__ == "__main__":``.
         resume: continue a run that was interrupted.
         report: called after each piece.
 

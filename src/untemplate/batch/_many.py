@@ -83,7 +83,8 @@ def parse_many(
     Args:
         rows: mappings.
         format, reasoning, policy, tokenizer, columns, keep, spans: as for `settings_for`.
-        processes: number of processes; 1: this one.
+        processes: number of processes; 1: this one. Others are spawned and import the main module again, so call this
+            under ``if __name__ == "__main__":``.
 
     Raises:
         ValueError: as `settings_for`.

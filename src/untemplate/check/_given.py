@@ -150,7 +150,7 @@ def _otherwise(session: Session, case: Case, seen: Observation) -> str:
 
 
 def _unquoted(session: Session, case: Case, seen: Observation) -> str:
-    """Return the reason why a marker that the case has as text may count as one; empty without one."""
+    """Return the reason why a marker that the case has as text may count as one; empty if there is no such marker."""
     texts = (case.expect.reasoning, case.expect.content, *(call.arguments for call in case.expect.calls))
     for text, token in session.tokens.items():
         if token in (seen.token_ids or ()) and any(text in quoting for quoting in texts):

@@ -76,11 +76,11 @@ class Capabilities(msgspec.Struct, kw_only=True):
     apis: tuple[str, ...] = ()
     """Those of ``chat``, ``completions``, ``responses`` and ``messages`` that it has."""
     way: str = ""
-    """The way by which a given text is forced; empty without one."""
+    """The way by which a given text is forced; empty if no way works."""
     way_without_tools: str = ""
     """A way that works only in requests without tools, where `way` is empty or ``prefix``."""
     continues: str = ""
-    """Name of the way by which the model continues an assistant message, from `ways.CONTINUED`; empty without one."""
+    """Name of the way by which the model continues an assistant message, from `_ways.CONTINUED`; empty if none does."""
     refused: dict[str, str] = {}
     """Way → the reason why it does not work."""
     token_ids: bool = False

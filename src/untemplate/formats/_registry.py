@@ -5,7 +5,7 @@
   ``_index.py``, which ``make docs`` makes from the modules.
 * Names are compared without ``-``, ``_``, ``.`` and the case of letters, where no entry has the name as it is given.
 * `named` resolves every name that a user gives: a name, two names, or a file.
-* Families of other packages are in ``registered.py``. Their packages are imported when a name is not in the index, or
+* Families of other packages are in ``_registered.py``. Their packages are imported when a name is not in the index, or
   when all names are listed.
 """
 

@@ -1,6 +1,6 @@
 """Free text as an automaton: which literals it may not hold, and where it ends.
 
-There is one Aho-Corasick automaton over all literals of a :class:`~.rules.Scan`. A state lists only what may
+There is one Aho-Corasick automaton over all literals of a :class:`~._rules.Scan`. A state lists only what may
 come next, so writers that know nothing but rules and character classes (GBNF, xgrammar's EBNF) can write it down.
 """
 

@@ -3,7 +3,7 @@
 Rules of this module:
 
 * Only canonical spellings are written; white space at the outer edge of a marker may be left out, as the parser allows.
-* A name or key that this Format cannot write so that it reads back is a :class:`~.rules.GrammarError`.
+* A name or key that this Format cannot write so that it reads back is a :class:`~untemplate.errors.GrammarError`.
 """
 
 from __future__ import annotations

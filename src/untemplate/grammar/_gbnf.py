@@ -2,7 +2,7 @@
 
 Rules of this module:
 
-* Free text is written as the states of its automaton; JSON by :mod:`~.values`, because the converter in the
+* Free text is written as the states of its automaton; JSON by :mod:`~._values`, because the converter in the
   ``xllamacpp`` wheel writes Lark, not GBNF.
 * Rule names hold letters, digits and dashes; each rule is on a line of its own.
 """

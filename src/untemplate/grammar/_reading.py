@@ -1,6 +1,6 @@
 """Reading a JSON schema for a grammar: members of objects, references, and ``allOf`` merged into one schema.
 
-Every walk over a schema spends steps of the grammar's :class:`~.limits.Budget`, because a short schema may describe an
+Every walk over a schema spends steps of the grammar's :class:`~._limits.Budget`, because a short schema may describe an
 exponentially large one. Whatever cannot be read is a :class:`GrammarError` that names the tool and the
 keyword.
 """

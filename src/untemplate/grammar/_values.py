@@ -5,7 +5,7 @@ Rules of this module:
 * Dialects with a JSON-schema engine use that. This is for the others: GBNF's JSON, and arguments written as Python's or
   Gemma's literals, which no engine knows.
 * What is written always validates, except for the keywords named in a note: those are weaker here, never different.
-  What cannot even be weakened is a :class:`~.rules.GrammarError` that names tool and keyword.
+  What cannot even be weakened is a :class:`~untemplate.errors.GrammarError` that names tool and keyword.
 * Properties are in the order of the schema; optional ones may be left out; others may follow where the schema has
   ``additionalProperties``.
 """

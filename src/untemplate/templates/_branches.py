@@ -1,7 +1,7 @@
 """The branches of a template: what each reads, and on what it depends.
 
 A branch is a body of ``if``, ``elif``, ``else``, ``for`` or a macro, or one side of a conditional expression. The
-generated code marks each branch that runs (``codegen.py``), so renderings show what they did not reach.
+generated code marks each branch that runs (``_codegen.py``), so renderings show what they did not reach.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 * Every block of statements begins with a call of ``tick`` with the size of the block, so that every round of a loop,
   macro or recursion is counted.
 * Buffers count the text written to them. Slices, ``~``, comparisons, keys of dicts and output expressions call the
-  meter in generated code; operators, calls, filters and tests call it in ``sandbox.py``.
-* Every branch (``branches.py``) is marked in ``meter.ran`` when it runs.
+  meter in generated code; operators, calls, filters and tests call it in ``_sandbox.py``.
+* Every branch (``_branches.py``) is marked in ``meter.ran`` when it runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Limits of a chat template. Every known one stays far below them. ``meter.py`` applies them."""
+"""Limits of a chat template. Every known one stays far below them. ``_meter.py`` applies them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jinja for chat templates, with the limits of ``limits.py``.
+"""Jinja for chat templates, with the limits of ``_limits.py``.
 
 A template has everything that Hugging Face's ``apply_chat_template`` provides: the immutable sandbox, ``trim_blocks``
 and ``lstrip_blocks``, ``break`` and ``continue``, ``{% generation %}``, ``tojson`` without HTML escapes,
@@ -8,7 +8,7 @@ and ``lstrip_blocks``, ``break`` and ``continue``, ``{% generation %}``, ``tojso
   knows fails where it is used, not when the template is compiled.
 * A template may change lists that it made itself, as Kimi K2's does.
 * ``lipsum``, ``urlize`` and ``format`` of safe text are missing, and ``random`` always returns the same item.
-* Limits apply. The compiled template must count, so a subclass of Jinja's generator writes its code (``codegen.py``).
+* Limits apply. The compiled template must count, so a subclass of Jinja's generator writes its code (``_codegen.py``).
 """
 
 from __future__ import annotations

@@ -363,7 +363,7 @@ class Parser(_Reasons, _Calls):
 
     @property
     def _halves(self) -> Any:
-        """A parser that delegates to the halves that are set; ``None`` without any."""
+        """A parser that delegates to the halves that are set; ``None`` if neither is set."""
         reasoning, tools = self._reasoning_parser, self._tool_parser
         if reasoning is None and tools is None:
             return None

@@ -124,12 +124,12 @@ class RegisteredBackend(FormatBackend):
 
     @property
     def reasoning_parser(self) -> Any:
-        """A new reasoning parser; ``None`` without one."""
+        """A new reasoning parser; ``None`` if this has only tools."""
         return getattr(self._parser(), "reasoning_parser", None)
 
     @property
     def tool_parser(self) -> Any:
-        """A new tool parser; ``None`` without one."""
+        """A new tool parser; ``None`` if this has only reasoning."""
         return getattr(self._parser(), "tool_parser", None)
 
     def adjust_request(self, request: Any) -> Any:

@@ -81,7 +81,7 @@ class Marks:
         return [] if opened else list(ids)
 
     def after_last_close(self, ids: Sequence[int]) -> list[int]:
-        """Return the ids of the turn after its last close; all of them without one."""
+        """Return the ids of the turn after its last close; all of them if nothing in it closes."""
         ids = self._output(ids, False)[0]
         ends = [end for _, end, opens in self._find(ids) if not opens]
         return list(ids[ends[-1] :]) if ends else list(ids)

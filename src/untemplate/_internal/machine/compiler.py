@@ -163,7 +163,7 @@ def _add_calls(program: Program, fmt: Format, content: dict[str, MarkerRule], th
 
 
 def _lone_calls(program: Program, fmt: Format) -> MarkerRule | None:
-    """Return the rule of calls without any marker; None without any."""
+    """Return the rule of calls without any marker; None if all have one."""
     lone = [i for i, way in enumerate(fmt.tools) if way.alone]
     if not lone:
         return None

@@ -45,7 +45,7 @@ class Evidence:
         self._pieces: list[str] = []
         """The last pieces of text that were emitted, kept until a marker follows them or there are many."""
         self._content: TextBefore | None = None
-        """The content before these pieces, as far as it matters for a marker; None without one."""
+        """The content before these pieces, as far as it matters for a marker; None if nothing came before."""
         self._reasoning: TextBefore | None = None
         """The same of the reasoning."""
 
@@ -132,7 +132,7 @@ class Evidence:
         return "" if before is None else before.closing_sign(spaces)
 
     def text(self) -> TextBefore | None:
-        """Return the text of the region that is being read; None without one."""
+        """Return the text of the region that is being read; None if it has had no text."""
         before = self._read()
         region = self._context.state.region
         if region != self.region:

@@ -85,8 +85,8 @@ class Literals:
         return None if found is None or found.start() > end else found
 
     def first(self, text: str, pos: int, end: int, final: bool) -> re.Match[str] | None:
-        """Return the first literal that begins between ``pos`` and ``end``; None without one, or if a longer one
-        may have begun at or before it. Text from ``undecided_from`` on is undecided then."""
+        """Return the first literal that begins between ``pos`` and ``end``; None if none does, or if a longer one may
+        have begun at or before it. Text from ``undecided_from`` on is undecided then."""
         found = self.near(text, pos, end)
         return None if found is not None and not final and self.longer_from(text, pos, found.start()) >= 0 else found
 

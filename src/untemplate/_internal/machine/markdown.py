@@ -75,8 +75,8 @@ def _may_say_more(text: str) -> bool:
 
 
 def _comment_signs(line: str) -> tuple[int, int]:
-    """Return the places of the last opener and close of a comment of HTML; -1 without one. In inline code it is a word
-    of prose."""
+    """Return the places of the last opener and close of a comment of HTML; -1 for one that is missing. In
+    inline code it is a word of prose."""
     return (-1 if "`" in line else line.rfind("<!--")), line.rfind("-->")
 
 
@@ -296,7 +296,7 @@ class TextBefore:
         return self._line_end.endswith("`")
 
     def last_but(self, signs: str) -> str:
-        """Return the last character of the line that is none of these; "" without one."""
+        """Return the last character of the line that is none of these; "" if it has no other."""
         self._look()
         return self._line_end.rstrip(signs)[-1:]
 

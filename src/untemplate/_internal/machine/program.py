@@ -95,7 +95,7 @@ class TextState:
         self.rules: list[MarkerRule] = list(rules.values())
         self.literals: Literals = Literals({text: i for i, text in enumerate(rules)})
         self.lone_calls: MarkerRule | None = None
-        """The rule of calls without any marker, which begin where the state begins; None without any."""
+        """The rule of calls without any marker, which begin where the state begins; None if no calls begin so."""
         self.trims: bool = trims
         """True if white space that touches a marker belongs to the marker."""
         self.goes_on: GoesOn = self.literals.goes_on_after_spaces if trims else self.literals.goes_on

@@ -385,7 +385,7 @@ class TokenScanner:
 
     def _take(self, literal: str, place: int, here: int) -> bool:
         """Match the literal at this place, in characters and in bytes, with the first id that waits for it. Return
-        False if its place is later, or without one."""
+        False if its place is later, or if no id waits for it."""
         waiting = self._pending.get(literal)
         while waiting and waiting[0][0] < self._passed:
             waiting.popleft()

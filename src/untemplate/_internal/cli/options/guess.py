@@ -15,9 +15,9 @@ Parse an output with every format of the catalogue and rank them: the best one l
 calls and has the fewest problems (invalid calls, diagnostics, reasoning without a marker). Formats that read the same
 message are ordered by the number of engines that know them.
 
-FILE may have an output in each row (.jsonl, .jsonl.gz, .jsonl.zst, .parquet, .csv). The figures are then sums over all
-rows; formats that read every row alike share a line; the row in which another format first differs is shown; and the
-last line is the --format to use.
+FILE may have an output in each row (.jsonl, .jsonl.gz, .jsonl.zst, .parquet, .csv). The figures are then sums over the
+first rows (--rows); formats that read every row alike share a line; the row in which another format first differs is
+shown; and the last line is the --format to use.
 
 columns:
   FORMAT        name for --format, with the reasoning that fits

@@ -34,7 +34,7 @@ _DECODER: Final = json.JSONDecoder()
 
 
 def repair_schema(arguments: str, schema: Any, *, names: Iterable[str] | None = None) -> Repair | None:
-    """Return ``arguments`` with the slips that the schema shows corrected; None without any, or if the arguments
+    """Return ``arguments`` with the slips that the schema shows corrected; None if it shows none, or if the arguments
     are not a JSON object.
 
     Other problems may remain. ``names``: the only names that keys may be given (default: those of the schema; ``()``:

@@ -547,7 +547,7 @@ class CallObjectReader(ArgumentReader):
 
 
 def _cut_member(phase: int, key: str, raw: str, syntax: ObjectSyntax) -> str:
-    """Return the member in which the object ends, with ``raw`` as its cut key or value; empty without one."""
+    """Return the member in which the object ends, with ``raw`` as its cut key or value; empty if it ends in none."""
     written = json.dumps(key, ensure_ascii=False)
     if phase == _VALUE and raw:
         return f"{written}: {raw}"

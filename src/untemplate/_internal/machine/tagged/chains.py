@@ -49,8 +49,8 @@ class Chains:
         return self.undecided > 0 and self._awaited.goes_on_after_spaces(kept[self.undecided :], text)
 
     def read(self, cur: Cursor, start: int, call: CallHandler) -> tuple[int, int]:
-        """Return the rank of the last close of the chain at ``start``, 0 without one, and where it ends. The rank
-        is MORE if the text ends too early to decide."""
+        """Return the rank of the last close of the chain at ``start``, 0 if no close is there, and where it ends. The
+        rank is MORE if the text ends too early to decide."""
         syntax = self.syntax
         text = cur.text
         rank = 0

@@ -66,8 +66,8 @@ def _decided(text: str, sets: tuple[Literals, ...]) -> str:
 
 
 def _compile_key(syntax: TaggedSyntax) -> str:
-    """Return an expression for a key that is a word, up to the first character of its value; empty without one.
-    Compile the test for its beginnings."""
+    """Return an expression for a key that is a word, up to the first character of its value; empty if the key is not
+    such a word. Compile the test for its beginnings."""
     close = _literal(syntax, tags.KEY_CLOSE, syntax.key_ends)
     attributes = _attributes(syntax)
     syntax.fast.key_goes_on = syntax.key_ends.word_goes_on if syntax.tags.word_goes_on is not None else None
