@@ -28,7 +28,8 @@ def extensions() -> list[Extension]:
         from mypyc.build import mypycify
     except ImportError:
         return []
-    paths = [path for module in MODULES for path in sorted(glob(f"src/untemplate/{module}"))]
+    found_paths = (path for module in MODULES for path in sorted(glob(f"src/untemplate/{module}")))
+    paths = [path for path in found_paths if not path.endswith("phases.py")]  # tables for the documentation
     found: list[Extension] = mypycify(["--config-file=", "--ignore-missing-imports", *paths])
     return found
 

@@ -233,3 +233,31 @@ def test_white_space_before_what_ends_an_id_is_no_part_of_it_under_any_split() -
     found = check("ministral", raw, exhaustive=True, roundtrip=False)
     assert [(c.id, c.function.arguments, c.status) for c in found.tool_calls] == [("call_1", '{"x": 1}', "ok")]
     assert found.diagnostics == []
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "cut"),
+    [
+        ("hermes", "x" * 600 + '{true, "a <tool_call>{"name": "f", "arguments": {}}</tool_call>', 601),
+        ("hermes", "x" * 600 + '["a\\\nb <tool_call>{"name": "f", "arguments": {}}</tool_call>', 604),
+        ("pythonic", "[f(" + "x" * 1000 + "='a')]", 600),
+        ("qwen3_coder", "<tool_call>\n<function=f>{" + " " * 600 + '"a": 1}</function>\n</tool_call>', 200),
+    ],
+)
+def test_text_far_from_its_end_is_read_alike_whole_and_cut(name: str, raw: str, cut: int) -> None:
+    parser = OutputParser.named(name)
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+    stream = parser.stream(tools=tools, collect=True)
+    stream.feed(raw[:cut])
+    stream.feed(raw[cut:])
+    stream.finish("stop")
+    whole, streamed = parser.parse(raw, tools=tools), stream.result()
+    assert [call.function for call in streamed.tool_calls] == [call.function for call in whole.tool_calls]
+    assert streamed.content == whole.content
+
+
+def test_a_report_on_a_marker_that_a_dropped_one_divides_has_a_place() -> None:
+    raw = " \n<think>a</think>b</tool_</think>call>"
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+    found = OutputParser.named("hermes+qwen3").parse(raw, tools=tools).diagnostics
+    assert all(0 <= one.start <= one.end <= len(raw) for one in found), found

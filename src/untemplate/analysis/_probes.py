@@ -37,7 +37,7 @@ IDS: Final = ("qzid00001", "qzid00002")
 
 REASONING_KEYS: Final = ("reasoning_content", "reasoning", "thinking", "thought")
 """Fields of a message in which most templates look for reasoning."""
-_REASONING_KEY: Final = re.compile(r"[a-z_]*(?:reason|think|thought)[a-z_]*", re.IGNORECASE)
+_REASONING_KEY: Final = re.compile(r"(?=[a-z_]*+\Z).*?(?:reason|think|thought)", re.IGNORECASE)
 """Other names of such a field."""
 CALL_KEYS: Final = frozenset(("tool_calls",))
 """Fields in which they look for calls."""
@@ -338,7 +338,7 @@ class Prober:
     def reasoning_keys(self) -> tuple[str, ...]:
         """The fields of a message in which this template may look for reasoning."""
         read: frozenset[str] = getattr(self.template, "fields", frozenset())
-        others = {name for name in read if _REASONING_KEY.fullmatch(name)}.difference(REASONING_KEYS)
+        others = {name for name in read if _REASONING_KEY.match(name)}.difference(REASONING_KEYS)
         return (*REASONING_KEYS, *sorted(others)[:_MOST_KEYS])
 
     def settings_for(self, fields: frozenset[str]) -> list[tuple[tuple[str, Any], ...]]:

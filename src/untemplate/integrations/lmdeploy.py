@@ -23,6 +23,9 @@ from ._partner import Theirs, partner
 
 __all__ = ["UntemplateToolParser", "register"]
 
+_MOST_CLOSES: Final = 64
+"""Last markers at which the block is parsed again. No call is known with so many in its strings; with more of them the
+block goes on to the end of the output."""
 _theirs: Final = partner("lmdeploy.serve.parsers.tool_parser", "lmdeploy", "0.18")
 
 
@@ -42,6 +45,8 @@ class UntemplateToolParser(_ToolParser):
 
     _block: list[str]
     """The pieces of the block so far, its first marker included."""
+    _closes: int
+    """Last markers in it, of which all but the last are text inside a call."""
     _stream: Stream
 
     @classmethod
@@ -65,6 +70,7 @@ class UntemplateToolParser(_ToolParser):
     def begin_tool_block(self) -> None:
         super().begin_tool_block()  # type: ignore[misc]  # LMDeploy has it
         self._block = []
+        self._closes = 0
         self._stream = self.parser.stream()
         self._take(self.markers[0], [])
 
@@ -77,7 +83,8 @@ class UntemplateToolParser(_ToolParser):
         while (found := text.find(close, at)) >= 0:
             self._take(text[at : found + len(close)], deltas)
             at = found + len(close)
-            if self._is_whole():
+            self._closes += 1
+            if self._closes < _MOST_CLOSES and self._is_whole():
                 self._end(deltas)
                 return at
         end = len(text) if final else self._without_beginning_of_close(text, at)

@@ -55,7 +55,16 @@ _KINDS: Final[dict[int, SpanKind]] = {
 
 def _may_hold_markers(text: str) -> bool:
     """True if a text has one of the characters that markers have; most texts do not."""
-    return "<" in text or ">" in text or "[" in text or "]" in text or "{" in text or "|" in text or "｜" in text
+    return (
+        "<" in text
+        or ">" in text
+        or "[" in text
+        or "]" in text
+        or "{" in text
+        or "}" in text
+        or "|" in text
+        or "｜" in text
+    )
 
 
 @final
@@ -363,8 +372,8 @@ class FormatStream(StreamBackend):
         if result.diagnostics or not (result.tool_calls or result.reasoning):
             return
         found = own.fragment_in(result.items, self._machine.has_closed_reasoning)
-        if found:
-            result.diagnostics.append(self._unread("unread_marker", found, 0, found))
+        if found is not None:
+            result.diagnostics.append(self._unread("unread_marker", *found))
 
     def _lower_before(self, result: ParsedOutput, unread: list[Diagnostic], closes: frozenset[str]) -> None:
         """Let no call be ``ok`` after which a close stayed content: text of the call may have become content."""
@@ -392,8 +401,12 @@ class FormatStream(StreamBackend):
         raw = "".join(self._raw or ())
         before = text[max(place - 32, 0) : place]
         start = raw.find(before + text[place : place + 64])
-        start = raw.find(found) if start < 0 else start + len(before)
-        return Diagnostic(code=code, message=DIAGNOSTICS[code], start=start, end=start + len(found), text=found)
+        if start >= 0:
+            start += len(before)
+        else:  # a marker that was dropped is near or in it
+            start = next(at for size in (len(found), 8, 2, 0) if (at := raw.find(found[:size])) >= 0)
+        end = min(start + len(found), len(raw))
+        return Diagnostic(code=code, message=DIAGNOSTICS[code], start=start, end=end, text=found)
 
     def _spans(self, marked: list[tuple[int, int, int]]) -> list[Span]:
         """Return the spans of the output, neighbours of one kind and call joined."""

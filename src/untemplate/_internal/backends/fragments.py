@@ -20,7 +20,7 @@ _NEAR: Final = 64
 """Characters at the edge of a text that are looked at."""
 _BEGUN: Final = re.compile(r"[<\[][^<>\[\]\r\n]*+\Z")
 """Matches a tag that a text ends in, without its end."""
-_ENDED: Final = re.compile(r"[^\s<>\[\]]*+(?:[>\]]|>>>)")
+_ENDED: Final = re.compile(r"[^\s<>\[\]]*+(?:>>>|[>\]])")
 """Matches the end of a tag, without its beginning."""
 _ENDED_LAST: Final = re.compile(r"(?<![<\[])(?:\A|(?<=[\s>\]]))[^\s<>\[\]]*+[>\]]\Z")
 """Matches the same at the end of a text."""
@@ -38,9 +38,9 @@ class Fragments:
         self._opens_reasoning = [text for text in opens_reasoning if text[:1] == "<"]
         self._closes_reasoning = [text for text in closes_reasoning if text[:1] == "<"]
 
-    def find(self, items: Sequence[Item], closed: bool) -> str:
-        """Return the first piece of a marker in these parts of a message; empty without one. ``closed``: reasoning was
-        closed."""
+    def find(self, items: Sequence[Item], closed: bool) -> tuple[str, int, str] | None:
+        """Return the first text of these parts of a message that has a piece of a marker, the place in it, and the
+        piece. ``closed``: reasoning was closed."""
         last = len(items) - 1
         for place, item in enumerate(items):
             text = (item.text or "").strip()
@@ -49,13 +49,14 @@ class Fragments:
             if item.type == "reasoning":
                 found = self._in_reasoning(text, closed)
                 if found:
-                    return found
-            found = (self._at_end(text[-_NEAR:]) if place < last else "") or (
-                self._at_start(text[:_NEAR], place == last) if place else ""
-            )
+                    return text, text.find(found), found
+            found = self._at_end(text[-_NEAR:]) if place < last else ""
             if found:
-                return found
-        return ""
+                return text, len(text) - len(found), found
+            found = self._at_start(text[:_NEAR], place == last) if place else ""
+            if found:
+                return text, 0, found
+        return None
 
     def _at_end(self, text: str) -> str:
         """Return the piece of a marker, or the opener of reasoning, that a text ends in."""

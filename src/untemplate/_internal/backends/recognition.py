@@ -106,7 +106,7 @@ _CALL_OBJECT: Final = re.compile(
 )
 """Matches an object with the name of a tool and its arguments."""
 _NAMED_BEFORE: Final = re.compile(
-    r'(?<![\w.\-])([\w.\-]{1,256})\s{0,64}(?:[`> ]{1,8}\w{0,16}\s{0,64})?(?:\{|\W?\w?"\w{1,64}":)'
+    r'(?<![\w.\-])([\w.\-]{1,256}+)[\s`>]{0,136}+(?:(?<=[`> ])\w{1,16}+\s{0,64}+)?(?:\{|\W?\w?"\w{1,64}":)'
 )
 """Matches a name directly before an object, or before the first member of one whose brace is damaged."""
 _NAME_AS_KEY: Final = re.compile(r'\{\s{0,64}"([^"\\\n]{1,256})"\s{0,64}:\s{0,64}\{')
@@ -320,8 +320,8 @@ class OwnMarkers:
         doubled = [edge for text in marks for edge in (text[0] + text, text + text[-1])]
         return re.compile("|".join(map(re.escape, doubled)) or "(?!)")
 
-    def fragment_in(self, items: Sequence[Item], closed: bool) -> str:
-        """Return a piece of a marker that is left in these parts of a message; empty without one."""
+    def fragment_in(self, items: Sequence[Item], closed: bool) -> tuple[str, int, str] | None:
+        """Return the text with a piece of a marker, its place and the piece, as `Fragments.find` does."""
         return self._fragments.find(items, closed)
 
     @cached_property

@@ -246,8 +246,8 @@ class ArgumentsReader(CallBeginning):
 
     def more_if(self, prefix: re.Pattern[str], at: int) -> int:
         cur = self.context.cur
-        undecided = not cur.final and prefix.match(cur.text, at) is not None
-        return MORE if undecided and len(cur.text) - cur.pos < MAX_NAME else NO_MATCH
+        waits = not cur.final and len(cur.text) - cur.pos < MAX_NAME
+        return MORE if waits and prefix.match(cur.text, at) is not None else NO_MATCH
 
     def _read_call_object(self) -> int:
         call_object = self._call_object

@@ -14,6 +14,7 @@ from typing import Final, final
 from .lexer import WS
 
 _START: Final = re.compile(r'[{\[](?=[ \t\r\n]*(?:["{\[]|\Z))')
+_LAST: Final = re.compile(r"[ \t\r\n]*\Z")
 _NUMBER: Final = r"-?\d[\d.eE+-]{0,63}+"
 _WORDS: Final = re.compile(
     r'(?:[ \t\r\n{}\[\],:]++|"(?:[^"\\\n]|\\.)*+"|' + rf"(?:{_NUMBER}|true|false|null)(?=[ \t\r\n}}\],]))*+"
@@ -26,11 +27,20 @@ _STRING: Final = re.compile(r'(?:[^"\\\n]|\\.)*+')
 _OUTSIDE: Final = 0
 _AFTER_OPENER: Final = 1
 """Only white space has followed an opener of calls."""
-_IN_WORDS: Final = 2
-_IN_STRING: Final = 3
-_IN_ESCAPE: Final = 4
+_AFTER_BRACKET: Final = 2
+"""The text ends after the bracket that begins a JSON text, if a string or another bracket follows."""
+_IN_WORDS: Final = 3
+_IN_STRING: Final = 4
+_IN_ESCAPE: Final = 5
 """The string ends in a backslash that escapes the next character."""
-PHASES: Final = ("other text", "after an opener of calls", "words of JSON", "string of JSON", "escape in a string")
+PHASES: Final = (
+    "other text",
+    "after an opener of calls",
+    "after a first bracket",
+    "words of JSON",
+    "string of JSON",
+    "escape in a string",
+)
 """What is read in each phase."""
 
 
@@ -48,7 +58,7 @@ class JsonPlace:
     @property
     def active(self) -> bool:
         """True if the text has been JSON since the last start of one."""
-        return self._phase >= _IN_WORDS
+        return self._phase >= _AFTER_BRACKET
 
     @property
     def matters(self) -> bool:
@@ -67,7 +77,15 @@ class JsonPlace:
             text = self._begun + text
             self._begun = ""
         while pos >= 0:
-            if self._phase < _IN_WORDS:
+            if self._phase == _AFTER_BRACKET:
+                text, pos = text.lstrip(WS), 0
+                if pos == len(text):
+                    return
+                if text[pos] in '"{[':
+                    self._phase = _IN_WORDS
+                else:
+                    self._end(_OUTSIDE)
+            if self._phase < _AFTER_BRACKET:
                 start = _START.search(text, pos)
                 follows = self._phase == _AFTER_OPENER and not text[
                     pos : None if start is None else start.start()
@@ -75,9 +93,12 @@ class JsonPlace:
                 if start is None:
                     self._phase = _AFTER_OPENER if follows else _OUTSIDE
                     return
-                self._phase = _IN_WORDS
                 self.is_call = follows
                 pos = start.end()
+                if _LAST.match(text, pos) is not None:
+                    self._phase = _AFTER_BRACKET
+                    return
+                self._phase = _IN_WORDS
             pos = self._read_words(text, pos) if self._phase == _IN_WORDS else self._read_string(text, pos)
 
     def take_opener(self) -> None:
@@ -108,6 +129,9 @@ class JsonPlace:
     def _read_string(self, text: str, pos: int) -> int:
         """Read on in a string. Return where reading goes on; -1 at the end of the text."""
         if self._phase == _IN_ESCAPE and pos < len(text):
+            if text[pos] == "\n":
+                self._end(_OUTSIDE)
+                return pos
             self._phase = _IN_STRING
             pos += 1
         found = _STRING.match(text, pos)

@@ -10,6 +10,7 @@ from ..arguments.lookahead import is_nearly
 from ..call_syntax import Body
 from ..ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
 from ..lexer import WS, Cursor, Literals
+from ..names import MAX_NAME
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .call_object import CallObjectReader, begins_call, call_goes_on
 from .program import ObjectSyntax
@@ -97,7 +98,7 @@ class JsonBody(Body):
                 return call.end_arguments(True)
             return call.read_with(JsonArguments(self.stops))
         if c == '"':
-            if not call.committed and _ENCODED_OBJECT.match(cur.text, cur.pos) is None:
+            if not call.committed and _ENCODED_OBJECT.match(cur.text, cur.pos, cur.pos + MAX_NAME) is None:
                 return call.more_if(_ENCODED_PREFIX, cur.pos)
             call.commit_once()
             call.report("variant_spelling", cur.pos, cur.pos + 1)

@@ -42,21 +42,23 @@ class LiteralBody(Body):
         c = cur.text[cur.pos]
         if c != syntax.open and c not in "({":
             return NO_MATCH
-        if syntax.escaped.match(cur.text, cur.pos + 1) is not None:
+        most = cur.pos + MAX_NAME
+        if syntax.escaped.match(cur.text, cur.pos + 1, most) is not None:
             return NO_MATCH
-        undecided = syntax.escaped_prefix.match(cur.text, cur.pos + 1) is not None and not cur.final
+        waits = not cur.final and len(cur.text) < most
+        undecided = waits and syntax.escaped_prefix.match(cur.text, cur.pos + 1) is not None
         if call.bare and call.in_list:
-            if _LINK.match(cur.text, cur.pos + 1) is not None:
+            if _LINK.match(cur.text, cur.pos + 1, most) is not None:
                 return NO_MATCH
-            undecided = undecided or (not cur.final and _LINK_PREFIX.match(cur.text, cur.pos + 1) is not None)
-        if undecided and len(cur.text) - cur.pos < MAX_NAME:
+            undecided = undecided or (waits and _LINK_PREFIX.match(cur.text, cur.pos + 1) is not None)
+        if undecided:
             return MORE
         # ``[see](x)`` is a link: if the tools are not known, only ``name=`` or no arguments at all make it a call.
         # If they are, ``[f(x) for x in xs]`` is still not a call: ``x`` is a variable.
         if call.bare:
             known = call.tools.known
             start = _KNOWN_ARGUMENT if known else _ARGUMENT_START
-            if start.match(cur.text, cur.pos + 1) is None:
+            if start.match(cur.text, cur.pos + 1, most) is None:
                 return call.more_if(_KNOWN_PREFIX if known else _ARGUMENT_PREFIX, cur.pos + 1)
         call.commit()
         outer = "]" if call.in_list else ""

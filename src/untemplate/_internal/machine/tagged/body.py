@@ -11,6 +11,7 @@ from ..call_syntax import Body
 from ..json.reader import JsonArguments
 from ..ledger import MARKUP
 from ..lexer import Cursor
+from ..names import MAX_NAME
 from ..signals import AGAIN, DONE, NO_MATCH
 from .program import TaggedSyntax
 from .reader import TaggedReader
@@ -44,7 +45,7 @@ class TaggedBody(Body):
 
     def _begin_object(self, cur: Cursor, call: CallBeginning) -> int:
         """Begin arguments that are a JSON object in place of tags, as its first two characters show."""
-        found = _OBJECT.match(cur.text, cur.pos)
+        found = _OBJECT.match(cur.text, cur.pos, cur.pos + MAX_NAME)
         if found is None:
             return call.more_if(_OBJECT_BEGUN, cur.pos)
         call.commit_once()
