@@ -53,11 +53,18 @@ def test_a_whole_output_without_its_prompt_begins_as_the_template_does(thinking:
 
 
 def test_warnings_go_to_the_log_of_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """vLLM configures its logger after it has loaded the plugin."""
     own, theirs = logging.getLogger("untemplate"), logging.getLogger("vllm")
-    monkeypatch.setattr(theirs, "handlers", [logging.StreamHandler()])
-    for handlers in ([], [logging.NullHandler()]):
+    monkeypatch.setattr(theirs, "propagate", False)
+    for handlers, seen in (([], ["first", "second"]), ([logging.NullHandler()], [])):
+        records: list[str] = []
         monkeypatch.setattr(own, "handlers", list(handlers))
         monkeypatch.setattr(own, "propagate", True)
+        monkeypatch.setattr(theirs, "handlers", [])
         register()
-        assert own.handlers == (handlers or theirs.handlers)
-        assert own.propagate is bool(handlers)
+        handler = logging.Handler()
+        monkeypatch.setattr(handler, "emit", lambda record, into=records: into.append(record.getMessage()))
+        monkeypatch.setattr(theirs, "handlers", [handler])
+        for message in ("first", "second"):
+            own.warning(message)
+        assert records == seen

@@ -39,12 +39,21 @@ def register() -> None:
     _log_with_vllm()
 
 
+class _ToVllm(logging.Handler):
+    """Passes records on to vLLM's logger, which ``vllm serve`` configures after it has loaded its plugins."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        theirs = logging.getLogger("vllm.untemplate")
+        if theirs.isEnabledFor(record.levelno):
+            theirs.handle(record)
+
+
 def _log_with_vllm() -> None:
-    """Give untemplate's logger the handlers of vLLM's, so that its warnings have their format and level.
+    """Write untemplate's warnings into vLLM's log, in its format and from its level on.
 
     A logger that the operator has configured stays as it is.
     """
-    own, theirs = logging.getLogger("untemplate"), logging.getLogger("vllm")
-    if theirs.handlers and not is_configured():
-        own.handlers[:] = theirs.handlers
+    own = logging.getLogger("untemplate")
+    if not is_configured():
+        own.handlers[:] = [_ToVllm()]
         own.propagate = False
