@@ -741,7 +741,7 @@ def test_help_loads_no_parser():
         "['untemplate', 'untemplate._internal', 'untemplate._internal.cli', 'untemplate._internal.cli.arguments', "
         "'untemplate._internal.cli.common', "
         "'untemplate._internal.cli.options', 'untemplate._internal.cli.options.common', "
-        "'untemplate._internal.installed', 'untemplate._internal.terminal', 'untemplate.errors', "
+        "'untemplate._internal.installed', 'untemplate._internal.suggestions', 'untemplate._internal.terminal', "
         "'untemplate_gateway', 'untemplate_gateway.cli', 'untemplate_gateway.cli.models']"
     )
 

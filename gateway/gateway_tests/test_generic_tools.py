@@ -166,6 +166,6 @@ def test_a_schema_that_is_no_grammar_is_noted_when_nobody_asked_for_it():
     request = Generation(messages=HISTORY[:2], tools=[odd], tool_choice="required")
     grammars = GrammarCompiler()
     asyncio.run(Session(model, request, Meta(id="0" * 32, created=1, model="m"), grammars=grammars).whole())
-    grammars.close()
+    grammars.workers.close()
     assert engine.jobs[0].grammar is not None
     assert request.notes.texts[0].startswith("tools: their schemas are not enforced: tool 'f'")

@@ -126,6 +126,7 @@ _OTHER_TAG: Final = re.compile(r"</?[\w.\-]+>")
 """Matches a whole tag that may be one of another language."""
 _RUN: Final = re.compile("`+")
 _FENCE: Final = re.compile(r"[ \t]{0,64}```+")
+_FENCES: Final = re.compile(r"^[ \t]{0,64}```", re.MULTILINE)
 _MOST_QUOTED: Final = 64
 """Markers and names of tools in inline code that are looked at. More of them are a text about markers."""
 
@@ -232,11 +233,11 @@ class OwnMarkers:
             place = content.find(marker)
             if place >= 0 and not _in_code(content, place):
                 return place, marker
-        line = self._lines.search(content)
-        if line is not None:
-            return line.start(), line.group()
+        for line in islice(self._lines.finditer(content), _MOST_QUOTED):
+            if not _in_fence(content, line.start()):
+                return line.start(), line.group()
         damaged = self._damaged_lines.find(content)
-        if damaged is not None:
+        if damaged is not None and not _in_fence(content, damaged[0]):
             return damaged
         return (self._damaged_calls if calls else around[1]).find(content) or self._turn_header_in(content)
 
@@ -581,6 +582,11 @@ def _damaged_size(text: str, half: str) -> int:
     if text.startswith(rest, same):
         return len(half) - 1
     return len(half) if text[same + 1 :].startswith(rest) else -1
+
+
+def _in_fence(content: str, place: int) -> bool:
+    """True if a fence is open before this place."""
+    return sum(1 for _ in _FENCES.finditer(content, 0, place)) % 2 == 1
 
 
 def _in_code(content: str, place: int) -> bool:
