@@ -326,6 +326,10 @@ class TestFormatsThatCannotWork:
                 lambda: Format(name="x", tools=(Tools(call_open=Marker("<a>", ("",))),)),
                 "tools[0].call_open: is an empty marker",
             ),
+            (
+                lambda: Format(name="x", tools=(Tools(call_open="<c>"),)),  # type: ignore[arg-type]
+                "tools[0].call_open: '<c>' is a str; write Marker('<c>')",
+            ),
             (lambda: Format(name="x", special_tokens=("",)), "special_tokens[0]: is empty"),
             (
                 lambda: Format(name="x", reasoning=Reasoning(open=MARKER, close=MARKER)),

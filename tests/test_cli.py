@@ -280,6 +280,7 @@ EXPLAINED = """\
 diagnostics
   stray_close at 117:129 (line 9, column 1): a closing marker with nothing to close was dropped
     | </tool_call>
+    hint: Nothing is lost. Check that the prompt is the one that the model got.
 
 result  reasoning, content, 1 call: get_weather (ok); finish_reason tool_calls
 """
@@ -299,7 +300,9 @@ def test_explained_in_colour(run: Run, monkeypatch: pytest.MonkeyPatch):
         "\x1b[33mid\x1b[0m  \x1b[36marguments\x1b[0m  \x1b[2mmarkup\x1b[0m  \x1b[7;31mdropped\x1b[0m\n\n"
         "\x1b[1mdiagnostics\x1b[0m\n"
         "\x1b[31m  incomplete_call\x1b[0m\x1b[2m at 2:30 (line 2, column 1): \x1b[0mthe output ended inside a call\n"
-        "    | <|tool_calls_section_begin|>\n\n"
+        "    | <|tool_calls_section_begin|>\n"
+        "    hint: Raise the limit of tokens, or ask the model for less. "
+        "Do not run a call with the status incomplete.\n\n"
         "\x1b[1mresult\x1b[0m  content; finish_reason stop\n"
     )
 
@@ -815,6 +818,15 @@ def test_a_marker_of_another_format_has_a_hint(tmp_path: Path, capsys: pytest.Ca
     shown = capsys.readouterr().out
     assert "content holds '[TOOL_CALLS]', which begins calls in mistral" in shown
     assert "    hint: `untemplate guess FILE` ranks the formats for an output\n" in shown
+
+
+def test_the_first_diagnostic_of_a_code_has_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    output = tmp_path / "output.txt"
+    output.write_text('<tool_call>{"name": "f", "arguments": {}}</tool_call>\n</tool_call>\n' * 2, "utf-8")
+    assert cli.main(["parse", "--format", "hermes", "--explain", str(output)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("  stray_close at") == 2
+    assert shown.count("    hint: Nothing is lost. Check that the prompt is the one that the model got.\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,8 @@ def _distinct(seen: dict[str, str], marker: Marker | None, path: str) -> None:
 
 
 def _check_values(part: Any, path: str) -> None:
-    """Check all fields below ``part``: no marker and no item is empty, and a choice is one of its values."""
+    """Check all fields below ``part``: no marker and no item is empty, a choice is one of its values, and no str
+    stands for a marker."""
     if isinstance(part, Marker):
         if not part.text or "" in part.accepted:
             raise FormatError(path, "is an empty marker")
@@ -179,9 +180,11 @@ def _check_values(part: Any, path: str) -> None:
             _check_values(item, f"{path}[{i}]")
     elif is_dataclass(part):
         cls: Any = type(part)
-        for name, choices in _choices(cls):
+        for name, choices, marker in _fields(cls):
             value = getattr(part, name)
             place = f"{path}.{name}" if path else name
+            if marker and isinstance(value, str):
+                raise FormatError(place, f"{value!r} is a str; write Marker({value!r})")
             for item in value if choices and isinstance(value, tuple) else (value,):
                 if choices and item not in choices:
                     raise FormatError(place, f"{item!r} is not one of: {', '.join(choices)}")
@@ -189,10 +192,12 @@ def _check_values(part: Any, path: str) -> None:
 
 
 @cache
-def _choices(cls: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return the fields of a class, each with its valid values; no values if it is not a choice."""
+def _fields(cls: Any) -> tuple[tuple[str, tuple[str, ...], bool], ...]:
+    """Return the fields of a class, each with its valid values and whether it holds a marker; no values if it is not a
+    choice."""
     found = []
     for name, hint in get_type_hints(cls).items():
         item = get_args(hint)[0] if get_origin(hint) is tuple else hint
-        found.append((name, get_args(item) if get_origin(item) is Literal else ()))
+        choices = get_args(item) if get_origin(item) is Literal else ()
+        found.append((name, choices, hint is Marker or Marker in get_args(hint)))
     return tuple(found)

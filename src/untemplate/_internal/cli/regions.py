@@ -40,9 +40,12 @@ def _newline() -> str:
 
 
 def diagnosed(raw: str, diagnostics: Sequence[Diagnostic], colour: bool) -> list[str]:
-    """Format the diagnostics, each with its place."""
+    """Format the diagnostics, each with its place, and the first of each code with advice."""
     if not diagnostics:
         return [painted([("diagnostics", "title"), ("  none", "")], colour=colour)]
+    from ..inspector.advice import ADVICE  # the inspector's pages take time to load
+
+    hints = {**ADVICE, "foreign_marker": "`untemplate guess FILE` ranks the formats for an output"}
     lines = [painted([("diagnostics", "title")], colour=colour)]
     for d in diagnostics:
         line = raw.count("\n", 0, d.start) + 1
@@ -51,8 +54,8 @@ def diagnosed(raw: str, diagnostics: Sequence[Diagnostic], colour: bool) -> list
         lines.append(painted([("  " + d.code, "error"), (place, "faint"), (d.message, "")], colour=colour))
         if d.text:
             lines.append("    | " + visible(d.text).replace("\n", _newline()))
-        if d.code == "foreign_marker":
-            lines.append("    hint: `untemplate guess FILE` ranks the formats for an output")
+        if hint := hints.pop(d.code, ""):
+            lines.append("    hint: " + hint)
     return lines
 
 
