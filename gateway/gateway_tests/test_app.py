@@ -394,7 +394,8 @@ class TestLookingInside:
         assert (asked.status_code, asked.json()["model"]) == (200, "second")
         assert asked.json()["choices"][0]["untemplate"]["raw"] == "Whole."
         assert asked.headers["x-untemplate-notes"] == "model: second is asked, because scripted is not available"
-        [fields] = [record.fields for record in caplog.records if hasattr(record, "fields")]
+        every = [getattr(record, "fields", {}) for record in caplog.records]
+        [fields] = [fields for fields in every if fields.get("request") == asked.headers["x-request-id"]]
         assert (fields["model"], fields["status"], "error" in fields) == ("second", 200, False)
 
     def test_metrics(self) -> None:
