@@ -16,12 +16,12 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Collection
-from dataclasses import make_dataclass
 from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from ._internal.reasoning_field import name_reasoning
+from ._internal.record import dataclass_fields
 
 __all__ = [
     "CallStatus",
@@ -396,7 +396,7 @@ class ParsedOutput(WireModel, metaclass=OldNames, gc=False):
 
 for _cls in (ExtractedToolCallInformation, ParsedOutput):
     _names = ["reasoning_content" if name == "reasoning" else name for name in _cls.__struct_fields__]
-    _cls.__dataclass_fields__ = vars(make_dataclass(_cls.__name__, _names))["__dataclass_fields__"]
+    _cls.__dataclass_fields__ = dataclass_fields(*_names)
 
 
 # Requests hold objects of the caller, so the garbage collector must track them.

@@ -15,6 +15,8 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any, Final, Literal, get_args, get_type_hints
 
+from ._internal.record import Record
+
 __all__ = ["STREAMED_CALLS", "WHOLE_CALLS", "Policy", "strict_from_environment", "typed"]
 
 _STRICT = ("UNTEMPLATE_STRICT_TOOL_CALL", "VLLM_RS_STRICT_TOOL_CALL")
@@ -27,8 +29,8 @@ def _choices() -> tuple[tuple[str, tuple[Any, ...]], ...]:
     return tuple((f.name, get_args(hints[f.name])) for f in fields(Policy))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Policy(Record):
     """How malformed output is treated. Immutable; give one to a parser or to one request."""
 
     unknown_tools: Literal["forward", "content", "drop"] = "forward"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .._internal.record import Record
 from ._markers import Escape, Marker
 
 __all__ = [
@@ -20,13 +21,13 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonArguments:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class JsonArguments(Record):
     """Arguments as one JSON object, passed through as the model wrote it: ``{"city": "Paris"}``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaggedArguments:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class TaggedArguments(Record):
     """Arguments in tags of their own: ``key_open`` key ``key_close`` [``value_open``] value ``value_close``."""
 
     key_open: Marker
@@ -79,8 +80,8 @@ class TaggedArguments:
         return "{string}" in self.key or "{type}" in self.key or (self.type_open is not None and self.type_written)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ElementArguments:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class ElementArguments(Record):
     """Arguments as elements named after them: ``<city>Paris</city>``.
 
     Objects are elements inside elements, and arrays are one element ``item`` for each value. The schema decides the
@@ -101,8 +102,8 @@ class ElementArguments:
     """Name of the elements of an array. Default: ``"item"``. Example: ``"li"``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiteralArguments:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class LiteralArguments(Record):
     """Arguments as literals of a language: Python's ``(a='x', b=[1])``, Gemma 4's ``{a:<|"|>x<|"|>,b:[1]}``."""
 
     open: str = "("
@@ -135,8 +136,8 @@ Arguments = JsonArguments | TaggedArguments | ElementArguments | LiteralArgument
 """Arguments of a call. In JSON ``kind`` is ``json``, ``tagged``, ``element`` or ``literal``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonBody:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class JsonBody(Record):
     """A call as one JSON object that holds its name and its arguments."""
 
     name_key: str = "name"
@@ -159,8 +160,8 @@ class JsonBody:
     """Further members, written before the name. Default: none. Example: ``(("type", "function"),)``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedBody:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class NamedBody(Record):
     """A call whose name is written between markers, outside its arguments."""
 
     name_open: Marker | None = None
@@ -200,8 +201,8 @@ Body = JsonBody | NamedBody
 """One call. In JSON ``kind`` is ``json`` or ``named``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Tools(Record):
     """One way to write tool calls: [section [list [call, …]]]. Without any marker the calls are *bare*."""
 
     body: Body = field(default_factory=JsonBody)

@@ -10,14 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from .._internal.record import Record
+
 __all__ = ["Escape", "Marker", "spellings_of", "text_of"]
 
 Escape = Literal["none", "xml"]
 """Escaping of text between tags. ``xml``: ``&amp;`` ``&lt;`` ``&gt;`` ``&quot;`` ``&apos;``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Marker:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Marker(Record):
     """A literal that opens, closes or separates a region.
 
     In JSON a marker without further spellings is a plain string.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .._internal.record import Record
 from ..errors import FormatError
 from ._calls import (
     Arguments,
@@ -44,8 +45,8 @@ FORMAT_VERSION = 1
 """Version of the Format language and of its JSON form."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Turn(Record):
     """Start and end of the assistant's turn."""
 
     start: Marker | None = None
@@ -59,8 +60,8 @@ class Turn:
     not write it. Default: ``False``. Example: ``True`` for a template without a generation prompt."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reasoning:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Reasoning(Record):
     """Reasoning between two markers. Content follows the close."""
 
     open: Marker | None = None
@@ -80,8 +81,8 @@ class Reasoning:
     line opens it again in any format. Default: ``False``. Example: ``True`` for Gemma 4's channel."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Content(Record):
     """Markers around content. The parser accepts content without them as well."""
 
     open: Marker
@@ -93,8 +94,8 @@ class Content:
     3.3, which marks content only after reasoning."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Channels:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Channels(Record):
     """A turn as messages with message headers: [``open`` role] [``recipient`` name] [``channel`` name] [``constraint``]
     ``body``.
 
@@ -157,8 +158,8 @@ class Channels:
         return bool(self.reasoning) or self.reasoning_body is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormatFields:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class FormatFields(Record):
     """The fields of a `Format`, for the modules that check, write and read one."""
 
     name: str

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
+from .._internal.record import Record
 from ..format import Format, Marker, Turn
 from ._index import HEADERS
 
@@ -42,8 +43,8 @@ EVIDENCE_KINDS: Final[tuple[EvidenceKind, ...]] = ("template", "engine", "report
 """Kinds of evidence, the firmest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Evidence(Record):
     """A public source that an entry rests on.
 
     >>> print(vllm("vllm/parser/mimo.py", "values are verbatim"))
@@ -62,8 +63,8 @@ class Evidence:
         return f"{self.kind}: {self.source} ({self.date})" + (f": {self.note}" if self.note else "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Entry(Record):
     """One name of the catalogue: a Format, the models that write it, and the evidence for both."""
 
     name: str

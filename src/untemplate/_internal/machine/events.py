@@ -8,11 +8,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import make_dataclass
 from enum import Enum, auto
 from typing import Any, ClassVar, Final, final
 
 from ...messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
+from ..record import dataclass_fields
 from .call_state import CallState
 from .mypyc_compat import mypyc_attr
 
@@ -157,7 +157,7 @@ class EventType(Enum):
     TOOL_CALL_END = auto()
 
 
-FIELDS_OF_EVENT: Final[Any] = vars(make_dataclass("Event", ("type", "value", "tool_index")))["__dataclass_fields__"]
+FIELDS_OF_EVENT: Final[Any] = dataclass_fields("type", "value", "tool_index")
 
 
 @final
