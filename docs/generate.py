@@ -289,6 +289,53 @@ def _markdown(docstring: str) -> Iterator[str]:
         yield re.sub(r"``(.+?)``", r"`\1`", line)
 
 
+# -- trainers that were read ------------------------------------------------------------------------------------------
+
+TRAINERS_HEAD = """\
+# Trainers that were read and not run
+
+<!-- Made by `make docs` from docs/trainers.json. Do not edit. -->
+
+These projects read outputs with parsers of an engine, by name. **None of them was run with untemplate**: each needs a
+GPU. Their sources were read. The expressions in the tables are what they ask of a parser; the tests evaluate them with
+untemplate's classes. AReaL's own module was run ([example](../examples/areal_parsers.py)), and so were
+[TRL, verl, tinker-cookbook and verifiers](integrations.md).
+"""
+
+
+def trainers_page() -> str:
+    """Return the page ``trainers.md``."""
+    projects = json.loads((DOCS / "trainers.json").read_text("utf-8"))["projects"]
+    return TRAINERS_HEAD + "".join(_trainer(name, record) for name, record in projects.items())
+
+
+def _trainer(name: str, record: Mapping[str, Any]) -> str:
+    """Return the section of a trainer."""
+    source = f"`{record['repository']}`" + (f", package {record['package']}" if "package" in record else "")
+    commit = f", commit {record['commit'][:12]}" if "commit" in record else ""
+    parts = [
+        f"\n## {name}\n\nNot run. Read on {record['read']}: {source}, {record['version']}{commit}.\n",
+        f"\n{record['way']}\n",
+        f"\n{record['use']}\n\n```text\n{record['settings']}\n```\n",
+    ]
+    if code := record.get("code"):
+        parts.append(f"\n```text\n{code}\n```\n")
+    if calls := record["calls"]:
+        parts.append("\n| file | asks for |\n| --- | --- |\n")
+        parts += [f"| `{one['file']}` | `{one['call']}` |\n" for one in calls]
+    for kind, names in record["names"].items():
+        if names:
+            parts.append(f"\nNames that it uses ({kind}): {', '.join(_trainer_name(record, one) for one in names)}.\n")
+    return "".join(parts)
+
+
+def _trainer_name(record: Mapping[str, Any], name: str) -> str:
+    if name in record.get("unknown", ()):
+        return f"`{name}` (in no list of the engine)"
+    ours = record.get("renamed", {}).get(name)
+    return f"`{name}` (here `{ours}`)" if ours else f"`{name}`"
+
+
 # -- the fields of a Format -----------------------------------------------------------------------------------------
 
 FORMAT_HEAD = """\
@@ -764,6 +811,7 @@ def main() -> int:
     (DOCS / "formats.md").write_text(formats_page(), "utf-8")
     (DOCS / "models-names.md").write_text(models_page(), "utf-8")
     (DOCS / "format.md").write_text(format_page(), "utf-8")
+    (DOCS / "trainers.md").write_text(trainers_page(), "utf-8")
     made = {
         "meaning.md": with_policies,
         "settings.md": with_settings,

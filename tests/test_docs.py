@@ -314,6 +314,10 @@ def test_names_by_model_are_in_step_and_valid():
         assert named(name).extend(name=fmt.name) == fmt, pattern
 
 
+def test_trainers_are_in_step():
+    assert page("docs/trainers.md") == generate.trainers_page(), "run `make docs`"
+
+
 def test_the_fields_of_a_format_are_in_step():
     assert page("docs/format.md") == generate.format_page(), "run `make docs`"
 

@@ -16,10 +16,12 @@ import pytest
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 ELSEWHERE = {
+    "areal_parsers.py": "tests/integrations/test_areal.py runs it with the modules of the wheel that it needs",
     "conform_parser.py": "tests/test_conform.py runs it as a program of `untemplate conform`",
+    "lmdeploy_parsers.py": "tests/integrations/test_lmdeploy.py runs it with the modules of the wheel that it needs",
     "ray_serve_llm.py": "tests/integrations/test_ray_serve.py has a model for it",
 }
-"""Examples that are run with arguments, and where."""
+"""Examples that are run in another way, and where."""
 NEEDS = {
     "bfcl_handler.py": "bfcl_eval",
     "frameworks_deepseek.py": "langchain_deepseek",
@@ -30,12 +32,15 @@ NEEDS = {
     "inspect_ai_messages.py": "inspect_ai",
     "litellm_proxy.py": "litellm",
     "lm_eval_filter.py": "lm_eval",
+    "mistral_common_tokens.py": "mistral_common",
+    "mlx_lm_calls.py": "mlx_lm",
     "ms_swift_template.py": "swift",
     "renderers_rollout.py": "renderers",
     "sglang_parsers.py": "sglang",
     "tinker_cookbook_renderer.py": "tinker_cookbook",
     "transformers_template.py": "transformers",
     "trl_grpo.py": "trl",
+    "verifiers_renderer.py": "verifiers",
     "verl_tool_parser.py": "verl",
     "xinference_parser.py": "xinference",
 }

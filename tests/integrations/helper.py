@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -84,6 +89,30 @@ def tokenizer(*special: str) -> Any:
     made = PreTrainedTokenizerFast(tokenizer_object=core, eos_token="<|im_end|>")
     made.chat_template = TEMPLATE
     return made
+
+
+def modules_only(package: str, *names: str) -> None:
+    """Let modules of an installed package be imported without running the ``__init__`` files of these packages.
+
+    Such a file often imports the engine, which needs a GPU. Skips the tests if the package is not installed.
+    """
+    try:
+        place = Path(str(importlib.metadata.distribution(package).locate_file("")))
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip(f"needs {package}", allow_module_level=True)
+    for name in names:
+        module = ModuleType(name)
+        module.__path__ = [str(place / name.replace(".", "/"))]
+        sys.modules.setdefault(name, module)
+
+
+def shows(name: str, capsys: pytest.CaptureFixture[str]) -> bool:
+    """Run a file of ``examples/`` in this process; return whether it prints what the comment at its end promises."""
+    text = (ROOT / "examples" / name).read_text("utf-8")
+    capsys.readouterr()
+    runpy.run_path(str(ROOT / "examples" / name))
+    promised = text.partition("\n# Prints:\n")[2].replace("# ", "")
+    return capsys.readouterr().out == promised
 
 
 def wheel(folder: Path) -> Path:

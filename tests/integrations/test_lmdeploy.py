@@ -5,11 +5,9 @@ Its engine needs CUDA, so its packages are not run: only the modules of the pars
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import logging
 import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,17 +15,9 @@ import pytest
 
 from untemplate import OutputParser
 
-from .helper import FLAT, TIME, TOOLS
+from .helper import FLAT, TIME, TOOLS, modules_only, shows
 
-try:
-    distribution = importlib.metadata.distribution("lmdeploy")
-except importlib.metadata.PackageNotFoundError:
-    pytest.skip("needs lmdeploy", allow_module_level=True)
-
-for _name in ("lmdeploy", "lmdeploy.serve", "lmdeploy.serve.openai"):
-    package = ModuleType(_name)
-    package.__path__ = [str(Path(str(distribution.locate_file(""))) / _name.replace(".", "/"))]
-    sys.modules.setdefault(_name, package)
+modules_only("lmdeploy", "lmdeploy", "lmdeploy.serve", "lmdeploy.serve.openai")
 _utils: Any = ModuleType("lmdeploy.utils")
 _utils.get_logger = logging.getLogger
 sys.modules.setdefault("lmdeploy.utils", _utils)
@@ -106,3 +96,7 @@ def test_required_calls_have_a_structural_tag() -> None:
 def test_the_parsers_are_theirs() -> None:
     assert "untemplate:hermes" in ToolParserManager.module_dict
     assert "untemplate:mistral" not in ToolParserManager.module_dict
+
+
+def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shows("lmdeploy_parsers.py", capsys)

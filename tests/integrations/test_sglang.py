@@ -299,3 +299,18 @@ def reads_as_we_do(fmt: Format, template: dict[str, Any], text: str, prompt: str
 def with_values(message: Message) -> tuple[str, str, list[tuple[str, Any]]]:
     reasoning, content, calls = message
     return reasoning, content, [(name, json.loads(arguments)) for name, arguments in calls]
+
+
+@pytest.mark.parametrize("call", range(3))
+def test_what_slime_asks_of_sglang_s_classes(call: int):
+    """The calls that ``docs/trainers.json`` records."""
+    calls = json.loads((ROOT / "docs" / "trainers.json").read_text("utf-8"))["projects"]["slime"]["calls"]
+    assert len(calls) == 3
+    rest = '<tool_call>\n{"name": "find", "arguments": {"q": "tea"}}\n</tool_call>'
+    text = f"<think>\nHm.\n</think>\n\n{rest}"
+    names = {"reasoning": "untemplate:qwen3", "tool": "untemplate:hermes", "text": text, "rest": rest, "tools": OFFERED}
+    classes = {"ReasoningParser": ReasoningParser, "FunctionCallParser": FunctionCallParser}
+    found = eval(calls[call]["call"], classes, names)
+    if call == 2:
+        found = [(one.name, one.parameters) for one in found[1]]
+    assert found == [("Hm.", rest), True, [("find", '{"q": "tea"}')]][call]

@@ -104,18 +104,18 @@ ROWS: Final[
         ('reasoning', 'hunyuan_a13b', ('hunyuan',), ('tencent/Hunyuan-A13B-Instruct',), (), True),
         ('tool', 'hunyuan_a13b', ('hunyuan',), ('tencent/Hunyuan-A13B-Instruct',), (), True),
         ('reasoning', 'hy_v3', ('hy3', 'hy_v3_preview'), ('tencent/Hy3*',), (), True),
-        ('reasoning', 'hy_v4', (), ('tencent/Hy4*',), (), True),
+        ('reasoning', 'hy_v4', (), ('tencent/Hy4*',), ('hy_v4_vl',), True),
         ('tool', 'hunyuan_hermes', (), ('tencent/Hunyuan-*-Instruct*',), (), True),
         ('tool', 'hy_v3', ('hy3', 'hy_v3_preview'), ('tencent/Hy3*',), (), True),
-        ('tool', 'hy_v4', (), ('tencent/Hy4*',), (), True),
+        ('tool', 'hy_v4', (), ('tencent/Hy4*',), ('hy_v4_vl',), True),
     ),
     'hyperclovax': (
         ('reasoning', 'hyperclovax_seed_think', (), ('naver-hyperclovax/HyperCLOVAX-SEED-Think-*',), (), True),
         ('tool', 'hyperclovax_seed_think', (), ('naver-hyperclovax/HyperCLOVAX-SEED-Think-*',), (), True),
     ),
     'inkling': (
-        ('reasoning', 'inkling', (), ('thinkingmachines/Inkling*',), (), True),
-        ('tool', 'inkling', (), ('thinkingmachines/Inkling*',), (), True),
+        ('reasoning', 'inkling', (), ('thinkingmachines/Inkling*',), ('inkling2_loop',), True),
+        ('tool', 'inkling', (), ('thinkingmachines/Inkling*',), ('inkling2_loop',), True),
     ),
     'internlm': (
         ('tool', 'internlm', ('internlm2', 'interns1', 'intern-s1'), ('internlm/internlm2_5-*-chat', 'internlm/internlm3-*-instruct', 'internlm/Intern-S1*', 'internlm/internlm2_5-*-chat*', 'internlm/internlm2-chat-*'), (), True),

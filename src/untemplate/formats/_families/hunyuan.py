@@ -190,6 +190,7 @@ ENTRIES = (
         kind="reasoning",
         format=HY4_REASONING,
         models=("tencent/Hy4*",),
+        model_types=("hy_v4_vl",),
         engines=("vllm",),
         evidence=(vllm("vllm/reasoning/hy_v4_reasoning_parser.py", "takes the tags' ending from the vocabulary"),),
     ),
@@ -226,6 +227,7 @@ ENTRIES = (
         kind="tool",
         format=HY4,
         models=("tencent/Hy4*",),
+        model_types=("hy_v4_vl",),
         engines=("vllm",),
         evidence=(
             vllm("vllm/tool_parsers/hy_v4_tool_parser.py", "takes the tags' ending from the vocabulary"),

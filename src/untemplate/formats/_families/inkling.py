@@ -35,6 +35,7 @@ ENTRIES = (
         kind="reasoning",
         format=INKLING,
         models=("thinkingmachines/Inkling*",),
+        model_types=("inkling2_loop",),
         engines=("vllm", "sglang"),
         evidence=(vllm("vllm/parser/inkling.py"),),
     ),
@@ -43,6 +44,7 @@ ENTRIES = (
         kind="tool",
         format=INKLING,
         models=("thinkingmachines/Inkling*",),
+        model_types=("inkling2_loop",),
         headers=("<|message_model|>",),
         engines=("vllm", "sglang", "dynamo"),
         evidence=(

@@ -2,14 +2,14 @@
 
 * MiniCPM 5 writes ``<function name="…"><param name="…">…</param></function>``. It puts strings with ``<``, ``&`` or a
   newline in ``<![CDATA[…]]>``, as its template tells it ("wrap it in a CDATA block").
-* MiniCPM-V reasons like Qwen3, but only on request. Its tokenizer writes some newlines as two characters, which a
-  Format cannot describe either.
+* MiniCPM-V and MiniCPM-o 4.5 reason like Qwen3, but only on request. The tokenizer of MiniCPM-V writes some newlines as
+  two characters, which a Format cannot describe either.
 """
 
 from __future__ import annotations
 
 from ...format import Format, Marker, NamedBody, TaggedArguments, Tools
-from .._family import Entry, sglang, turn, vllm
+from .._family import Entry, Evidence, sglang, turn, vllm
 from . import qwen3
 
 MINICPM5 = Format(
@@ -41,7 +41,15 @@ ENTRIES = (
         format=qwen3.QWEN3.extend(name="minicpmv"),
         models=("openbmb/MiniCPM-V-*", "openbmb/MiniCPM-o-4_5*"),
         engines=("vllm",),
-        evidence=(vllm("vllm/parser/minicpmv.py"),),
+        evidence=(
+            vllm("vllm/parser/minicpmv.py"),
+            Evidence(
+                "engine",
+                "modelscope/ms-swift swift/template/templates/minicpm.py",
+                "2026-11-28",
+                "MiniCPM-o 4.5 is a Qwen3MixedTemplateMeta that thinks, as Qwen3 is",
+            ),
+        ),
     ),
     Entry(
         name="minicpm5",
