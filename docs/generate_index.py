@@ -13,7 +13,9 @@ from pathlib import Path
 
 from untemplate import formats
 from untemplate._internal.backends.recognition import markers_of
+from untemplate.errors import FormatError
 from untemplate.formats import Entry
+from untemplate.formats._registered import problem_of
 
 HEAD = '''\
 """The index of the catalogue. Made by `make docs` from the modules in `_families/`; do not edit."""
@@ -36,7 +38,34 @@ def families() -> dict[str, tuple[Entry, ...]]:
     modules = {
         path.stem: import_module(f"untemplate.formats._families.{path.stem}") for path in sorted(folder.glob("*.py"))
     }
-    return {name: module.ENTRIES for name, module in modules.items() if hasattr(module, "ENTRIES")}
+    found = {name: module.ENTRIES for name, module in modules.items() if hasattr(module, "ENTRIES")}
+    check(found)
+    return found
+
+
+def check(found: dict[str, tuple[Entry, ...]]) -> None:
+    """Check the entries of all modules together.
+
+    Raises:
+        FormatError: ``ENTRIES`` is not a tuple of entries, one has no evidence, or a name is not one or is taken.
+    """
+    owners: dict[tuple[str, str], str] = {}
+    for module, group in found.items():
+        if not isinstance(group, tuple) or not all(isinstance(entry, Entry) for entry in group):
+            raise FormatError(
+                f"{module}: ENTRIES", f"expected a tuple of Entry, such as (Entry(…),), got {group!r:.200}"
+            )
+        for entry in group:
+            where = f"{module}: Entry {entry.name!r}"
+            if entry.verified and not entry.evidence:
+                raise FormatError(f"{where}: evidence", "expected at least one source, or verified=False")
+            for field, names in (("name", (entry.name,)), ("aliases", entry.aliases)):
+                for name in names:
+                    if problem := problem_of(name):
+                        raise FormatError(f"{where}: {field}", f"{name!r}: {problem}")
+                    if owner := owners.get((entry.kind, name)):
+                        raise FormatError(f"{where}: {field}", f"{owner} has the {entry.kind} name {name!r} as well")
+                    owners[entry.kind, name] = f"Entry {entry.name!r} of {module}"
 
 
 def index_module(found: dict[str, tuple[Entry, ...]]) -> str:
@@ -100,7 +129,11 @@ def _markers(entries: list[Entry]) -> Iterator[tuple[str, str]]:
 
 def main() -> int:
     path = Path(next(iter(formats.__path__))) / "_index.py"
-    path.write_text(index_module(families()), "utf-8")
+    try:
+        found = families()
+    except FormatError as error:
+        sys.exit(f"error: {error}")
+    path.write_text(index_module(found), "utf-8")
     return 0
 
 

@@ -303,7 +303,7 @@ def test_explained_in_colour(run: Run, monkeypatch: pytest.MonkeyPatch):
         "    | <|tool_calls_section_begin|>\n"
         "    hint: Raise the limit of tokens, or ask the model for less. "
         "Do not run a call with the status incomplete.\n\n"
-        "\x1b[1mresult\x1b[0m  content; finish_reason stop\n"
+        "\x1b[1mresult\x1b[0m  content; finish_reason stop (assumed; --finish-reason)\n"
     )
 
 
@@ -835,6 +835,11 @@ def test_the_first_diagnostic_of_a_code_has_advice(tmp_path: Path, capsys: pytes
         ("untemplate pars", ["parse"]),
         ("untemplate parse --form", ["--format"]),
         ("untemplate check --base", ["--base-url"]),
+        ("untemplate serve --upstream-con", ["--upstream-concurrency"]),
+        ("untemplate parse --format qwen3_cod", ["qwen3_coder"]),
+        ("untemplate parse --format hermes+deepseek_r", ["hermes+deepseek_r1"]),
+        ("untemplate parse --reasoning olmo3", ["olmo3"]),
+        ("untemplate formats ling", ["ling3"]),
     ],
 )
 def test_completion(line: str, words: list[str], tmp_path: Path):

@@ -92,7 +92,7 @@ def test_pieces_are_token_like():
 # -- the show -----------------------------------------------------------------------------------------------------
 
 FIRST = """\
-1/12 Qwen3: reasoning, a word to the user, a call  qwen3+hermes
+1/12 Qwen3: reasoning, a word to the user, a call  hermes+qwen3
 <think>                                 │ reasoning  The user is in Lisbon and
 The user is in Lisbon and asks about    │            asks about tomorrow. One
 tomorrow. One look at the forecast      │            look at the forecast will do.

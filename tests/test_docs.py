@@ -20,7 +20,7 @@ import sys
 import threading
 import tomllib
 from collections.abc import Iterator
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -35,6 +35,7 @@ from benchmarks.peers import failures
 from untemplate._internal.cli.arguments import parser_for
 from untemplate._internal.machine.diagnostics import DIAGNOSTICS
 from untemplate._internal.machine.modes import mode_table
+from untemplate.errors import FormatError
 from untemplate.format import _model as model
 from untemplate.formats import _index, named, names
 from untemplate.formats import _registered as registered
@@ -581,6 +582,24 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.undo()
     for cached in caches:
         cached.cache_clear()
+
+
+def test_a_name_belongs_to_one_entry_of_the_index():
+    found = generate_index.families()
+    entry = found["hermes"][0]
+    for changed, wrong in (
+        (replace(entry, aliases=("mistral",)), r"Entry 'mistral' of .+ has the tool name 'mistral' as well$"),
+        (replace(entry, aliases=("hermes",)), r"aliases: Entry 'hermes' of acme has the tool name 'hermes' as well$"),
+        (replace(entry, aliases=("a b",)), r"^acme: Entry 'hermes': aliases: 'a b': a name must not be empty, contain"),
+        (replace(entry, evidence=()), r"evidence: expected at least one source, or verified=False$"),
+    ):
+        others = {name: group for name, group in found.items() if name != "hermes"}
+        with pytest.raises(FormatError, match=wrong):
+            generate_index.check({**others, "acme": (changed,)})
+    with pytest.raises(
+        FormatError, match=r"^acme: ENTRIES: expected a tuple of Entry, such as \(Entry\(…\),\), got Entry"
+    ):
+        generate_index.check({"acme": entry})
 
 
 def test_a_family_is_added_by_one_file_and_the_generator(acme: list[str], tmp_path: Path):

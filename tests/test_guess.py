@@ -90,7 +90,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     shown = capsys.readouterr().out.splitlines()
     assert shown[0].split() == ["FORMAT", "CALLS", "PROBLEMS", "MARKERS", "LEFT", "REASONING", "ENGINES"]
     assert shown[1].split() == ["hermes", "1", "0", "0", "no", "7"]
-    assert len(shown) == 11
+    assert (len(shown), shown[-1]) == (13, "--format hermes")
     assert main(["guess", str(file), "--json"]) == 0
     first = json.loads(capsys.readouterr().out)[0]
     assert (first["format"], first["calls"], first["markers_left"]) == ("hermes", 1, 0)

@@ -154,7 +154,7 @@ class TestSpecOne:
 
     def test_names_of_spec_one(self) -> None:
         parser = OutputParser(None, reasoning_parser_name="deepseek_r1", tool_parser_name="hermes")
-        assert parser.format.name == "deepseek_r1+hermes"
+        assert parser.format.name == "hermes+deepseek_r1"
 
     def test_adjust_request_returns_a_copy(self, parser: OutputParser) -> None:
         request = ChatCompletionRequest(tools=TOOLS)

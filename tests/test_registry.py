@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import date
 from itertools import product
 from pathlib import Path
@@ -223,10 +223,16 @@ def test_a_name_of_both_kinds():
 
 def test_a_tool_name_with_another_reasoning():
     fmt = named("hermes", reasoning="deepseek_r1")
-    assert fmt.name == "deepseek_r1+hermes"
+    assert fmt.name == "hermes+deepseek_r1"
     assert fmt.reasoning == named("deepseek_r1").reasoning
     assert fmt.tools == named("hermes").tools
     assert named("granite", reasoning="qwen3").reasoning == named("qwen3").reasoning
+
+
+def test_the_name_of_two_formats_finds_them():
+    for name in ("hermes+qwen3", "llama3_json+deepseek_r1", "qwen3_coder+qwen3"):
+        assert named(name).name == name
+    assert named("qwen3+hermes") == named("hermes+qwen3")
 
 
 def test_identity_is_no_reasoning():
@@ -389,6 +395,39 @@ def test_only_formats_are_registered():
         register("hermes")  # type: ignore[arg-type]
 
 
+def test_one_text_is_not_several_names():
+    wrong = r"^register\(\) aliases: expected several texts, such as \('acme',\), got one: 'acme'$"
+    with pytest.raises(TypeError, match=wrong):
+        register(named("hermes").extend(name="acme_x"), aliases="acme")
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "wrong"),
+    [
+        ("aliases", "x", "expected a tuple of texts, such as (\"x\",), got 'x'"),
+        ("models", ["acme/*"], "expected a tuple of texts, such as (\"…\",), got ['acme/*']"),
+        ("kind", "tools", "expected one of 'reasoning', 'tool', got 'tools'"),
+        ("name", "acme", "expected 'hermes', the name of its format, got 'acme'"),
+        ("format", "hermes", "expected a Format, got 'hermes'"),
+        ("evidence", ("x",), "expected a tuple of Evidence, such as (template(\"Acme.jinja\"),), got ('x',)"),
+        (
+            "architectures",
+            ("a", "b"),
+            "expected a tuple of pairs, such as ((\"qwen3moe\", \"qwen3_moe\"),), got ('a', 'b')",
+        ),
+    ],
+)
+def test_an_entry_names_the_field_that_is_wrong(field: str, given: Any, wrong: str):
+    entry = lookup("tool", "hermes")
+    with pytest.raises(FormatError) as caught:
+        replace(entry, **{field: given})
+    assert str(caught.value) == f"Entry {given if field == 'name' else 'hermes'!r}: {field}: {wrong}"
+    engines = "'vllm', 'sglang', 'llama.cpp', 'vllm.rs', 'dynamo', 'ollama', 'tensorrt-llm'"
+    wrong = rf"^Entry 'hermes': engines: expected a tuple of these: {engines}, got \('vlm',\)$"
+    with pytest.raises(FormatError, match=wrong):
+        replace(entry, engines=("vlm",))
+
+
 ACME = """
 from untemplate.formats import named, register
 
@@ -431,7 +470,7 @@ print(named("acme2").name, "acme" in names(), named("acme+qwen3").name)
 print(OutputParser.for_model("acme/Acme-1B").format.name)
 """
     done = python(tmp_path, "-c", program)
-    assert (done.stdout, done.returncode) == ("False\nacme True qwen3+acme\nacme\n", 0), done.stderr
+    assert (done.stdout, done.returncode) == ("False\nacme True acme+qwen3\nacme\n", 0), done.stderr
     done = python(tmp_path, "-m", "untemplate", "formats")
     assert [line.split() for line in done.stdout.split("\n") if line.startswith("acme")] == [
         ["acme/Acme-*", "acme", "tool", "none", "acme2"]
@@ -504,7 +543,7 @@ CALLS = Format(
 def test_merge():
     fmt = merge(THINK, CALLS)
     assert fmt == Format(
-        name="think+calls",
+        name="calls+think",
         turn=Turn(start=Marker("<b>", ("<c>", "<a>")), end=Marker("</s>", ("<end>",))),
         reasoning=THINK.reasoning,
         content=CALLS.content,
@@ -1201,7 +1240,7 @@ def test_models_of_this_year_have_an_entry(model: str):
     [
         ("Tele-AI/TeleChat2-7B", "telechat4"),
         ("microsoft/Phi-4-multimodal-instruct", "phi4_mini_json"),
-        ("openbmb/MiniCPM-o-4_5", "minicpmv+passthrough"),
+        ("openbmb/MiniCPM-o-4_5", "passthrough+minicpmv"),
         ("microsoft/phi-4", "passthrough"),
         ("google/gemma-2-9b-it", "passthrough"),
     ],

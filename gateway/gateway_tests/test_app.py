@@ -410,7 +410,7 @@ class TestLookingInside:
             counted = 'untemplate_requests_total{dialect="chat",model="scripted",status="200"} 4.0'
             assert soon(lambda: counted in (text := shown()) and "untemplate_requests_running 0.0" in text)
             text = shown()
-        labels = 'format="qwen3+hermes",model="scripted"'
+        labels = 'format="hermes+qwen3",model="scripted"'
         for outcome in ("ok", "fell_back_to_content", "unknown_tool"):
             assert f'untemplate_outputs_total{{{labels},outcome="{outcome}"}}' in text
         assert counted in text
@@ -447,7 +447,7 @@ class TestLookingInside:
             "request": "abcdefgh",
             "choice": 0,
             "model": "scripted",
-            "format": "qwen3+hermes",
+            "format": "hermes+qwen3",
             "finish_reason": "tool_calls",
             "outcome": "ok",
             "raw": OUTPUT,
@@ -470,7 +470,7 @@ class TestLookingInside:
             "asked": "POST /v1/chat/completions",
             "message": "chat 200",
             "model": "scripted",
-            "format": "qwen3+hermes",
+            "format": "hermes+qwen3",
             "status": 200,
             "calls": ["ok"],
             "outcome": ["ok"],
@@ -486,7 +486,7 @@ class TestOtherEndpoints:
             "created": 0,
             "owned_by": "untemplate",
             "untemplate": {
-                "format": "qwen3+hermes",
+                "format": "hermes+qwen3",
                 "engine": "scripted",
                 "reasoning": True,
                 "tools": True,
@@ -513,7 +513,7 @@ class TestOtherEndpoints:
 
     def test_parse(self, shared: Running) -> None:
         parsed = post(shared, "/parse", {"text": OUTPUT, "tools": TOOLS}).json()
-        assert (parsed["format"], parsed["finish_reason"]) == ("qwen3+hermes", "tool_calls")
+        assert (parsed["format"], parsed["finish_reason"]) == ("hermes+qwen3", "tool_calls")
         assert parsed["message"]["reasoning"] == "Hm."
         assert [call["status"] for call in parsed["calls"]] == ["ok"]
         other = post(shared, "/parse", {"text": "[f(x=1)]", "format": "pythonic"}).json()

@@ -249,7 +249,7 @@ def test_a_server_greets_answers_and_ends_what_it_has_begun():
         found = re.search(r"untemplate serves on (http://127\.0\.0\.1:\d+)\n", greeting)
         assert found is not None
         url = found[1]
-        assert "  MODEL   FORMAT        THINKING  TOOLS  CONTEXT\n  hermes  qwen3+hermes  yes       yes\n" in greeting
+        assert "  MODEL   FORMAT        THINKING  TOOLS  CONTEXT\n  hermes  hermes+qwen3  yes       yes\n" in greeting
         assert f"  curl -N {url}/v1/chat/completions \\\n" in greeting
         with urllib.request.urlopen(ask(url, model="replay")) as response:
             whole = json.load(response)["choices"][0]["message"]

@@ -505,7 +505,7 @@ class TestDyingUpstreams:
         caplog.set_level(logging.INFO, "untemplate.gateway")
         post(dying, CHAT, {**ASK, "stream": True})
         assert soon(lambda: any(getattr(r, "fields", {}).get("error") == BROKE for r in caplog.records))
-        line = 'untemplate_outputs_total{format="qwen3+hermes",model="between",outcome="incomplete"}'
+        line = 'untemplate_outputs_total{format="hermes+qwen3",model="between",outcome="incomplete"}'
         assert metric(dying, line) > 0
 
 
@@ -637,7 +637,7 @@ class TestCrowds:
                 )
 
             assert soon(lambda: answered() == 3 * clients)
-            line = 'untemplate_outputs_total{format="qwen3+hermes",model="echo",outcome="ok"}'
+            line = 'untemplate_outputs_total{format="hermes+qwen3",model="echo",outcome="ok"}'
             assert soon(lambda: metric(gateway, line) == 3 * clients)
             assert soon(lambda: [status.state for status in gateway.ps()] == ["ready"])
 

@@ -45,7 +45,7 @@ def gateway() -> Iterator[Running]:
             Settings(model=FILE, name="smollm", llamacpp=LlamaCpp(n_parallel=1, threads=1)), lambda _: None
         )
         assert model.generic_tools
-        assert model.details["parser"].endswith("+generic")
+        assert model.details["parser"].startswith("generic+")
         return model
 
     with running(load=load) as gateway:

@@ -210,7 +210,7 @@ def _template_of(prepared: Prepared | None) -> ChatTemplate | None:
 
 def _enforced(enforce: str | None, reasoning: str | None) -> Selection:
     fmt = named(enforce if enforce is not None else _PASSTHROUGH, reasoning=reasoning, files=True)
-    name = enforce if reasoning is None else f"{enforce or _PASSTHROUGH} with {reasoning}"
+    name = enforce if reasoning is None else f"{enforce or _PASSTHROUGH}+{reasoning}"
     return Selection(Tried(_ENFORCED, str(name), fmt, None, "enforced by the operator"))
 
 

@@ -89,7 +89,7 @@ def test_names_that_the_managers_have():
 
 def test_two_names():
     cls = ParserManager.get_parser("hermes", "deepseek_r1")
-    assert cls.format.name == "deepseek_r1+hermes"
+    assert cls.format.name == "hermes+deepseek_r1"
     parser = cls(Tokenizer())
     assert parser.parse('why</think>a<tool_call>{"name": "f"}</tool_call>')[:2] == ("why", "a")
     assert ParserManager.get_parser(reasoning_parser_name="deepseek_r1")(Tokenizer()).parse("a</think>b") == (

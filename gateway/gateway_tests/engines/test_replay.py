@@ -185,7 +185,7 @@ def test_tokenize_and_detokenize():
         assert ids[0] == engine.vocabulary().get_vocab()["<tool_call>"]
         assert await engine.detokenize(ids) == "<tool_call>x"
         assert len(await engine.tokenize("<tool_call>x", special=False)) > len(ids)
-        assert await engine.health() == Health(ok=True, detail="2 recordings of qwen3+hermes")
+        assert await engine.health() == Health(ok=True, detail="2 recordings of hermes+qwen3")
 
     asyncio.run(main())
 

@@ -307,10 +307,10 @@ def test_a_parser_that_raises_gives_raw_content(vllm: Any, caplog: pytest.LogCap
         assert (result.reasoning, result.content) == (None, "<think>boom and on</think>")
         result = parsed(parser, ("a</think>b", [97, 2, 98]), ("[f", [91]), ("crash{", [99]), ("}", [125]))
         assert (result.reasoning, result.content) == ("a", "b[fcrash{}")
-    assert failed == ["deepseek_r1+bracket", "deepseek_r1+bracket"]
+    assert failed == ["bracket+deepseek_r1", "bracket+deepseek_r1"]
     assert [record.getMessage() for record in caplog.records] == [
-        "vLLM's deepseek_r1+bracket raised IndexError: list index out of range; the rest is content",
-        "vLLM's deepseek_r1+bracket raised ValueError: cannot parse; the rest is content",
+        "vLLM's bracket+deepseek_r1 raised IndexError: list index out of range; the rest is content",
+        "vLLM's bracket+deepseek_r1 raised ValueError: cannot parse; the rest is content",
     ]
 
 

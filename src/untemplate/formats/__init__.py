@@ -2,7 +2,7 @@
 
 >>> from untemplate.formats import named
 >>> named("hermes", reasoning="deepseek_r1").name
-'deepseek_r1+hermes'
+'hermes+deepseek_r1'
 """
 
 from ..errors import IncompatibleFormatsError, UnknownFormatError

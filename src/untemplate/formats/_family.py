@@ -6,10 +6,12 @@ A family module holds data only. It defines ``ENTRIES``, and ``docs/generate_ind
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 from .._internal.record import Record
+from ..errors import FormatError
 from ..format import Format, Marker, Turn
 from ._index import HEADERS
 
@@ -92,6 +94,60 @@ class Entry(Record):
     """Public sources, the firmest first. Empty only if ``verified`` is false."""
     verified: bool = True
     """False if the name is known but the format is a guess, or describes only a part of what the models write."""
+
+    def __post_init__(self) -> None:
+        """Check what is given.
+
+        Raises:
+            FormatError: a field has a wrong value; the message names it and the valid ones.
+        """
+        for field, given, is_right, expected in (
+            ("kind", self.kind, self.kind in get_args(Kind), f"one of {_listed(get_args(Kind))}"),
+            ("format", self.format, isinstance(self.format, Format), "a Format"),
+            ("architectures", self.architectures, _all(_is_pair, self.architectures), _PAIRS),
+            ("evidence", self.evidence, _all(_is_evidence, self.evidence), _EVIDENCE),
+            ("engines", self.engines, _all(_is_engine, self.engines), f"a tuple of these: {_listed(get_args(Engine))}"),
+        ):
+            if not is_right:
+                raise self._wrong(field, given, expected)
+        for field in ("aliases", "models", "model_types", "headers"):
+            given = getattr(self, field)
+            if not _all(_is_text, given):
+                example = f'("{given}",)' if isinstance(given, str) else '("…",)'
+                raise self._wrong(field, given, f"a tuple of texts, such as {example}")
+        if self.name != self.format.name:
+            raise self._wrong("name", self.name, f"{self.format.name!r}, the name of its format")
+
+    def _wrong(self, field: str, given: object, expected: str) -> FormatError:
+        return FormatError(f"Entry {self.name!r}: {field}", f"expected {expected}, got {given!r:.200}")
+
+
+_PAIRS: Final = 'a tuple of pairs, such as (("qwen3moe", "qwen3_moe"),)'
+_EVIDENCE: Final = 'a tuple of Evidence, such as (template("Acme.jinja"),)'
+
+
+def _all(is_right: Callable[[object], bool], value: object) -> bool:
+    return isinstance(value, tuple) and all(map(is_right, value))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_engine(value: object) -> bool:
+    return value in get_args(Engine)
+
+
+def _is_evidence(value: object) -> bool:
+    return isinstance(value, Evidence)
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, tuple) and [type(one) for one in value] == [str, str]
+
+
+def _listed(valid: tuple[str, ...]) -> str:
+    return ", ".join(map(repr, valid))
 
 
 class IndexRow(NamedTuple):

@@ -14,6 +14,8 @@ __all__ = ["merge"]
 def merge(reasoning: Format, tools: Format) -> Format:
     """Return one Format with the reasoning of the first, and the tools and ids of the second.
 
+    Its name is that by which `named` finds it: ``calls+reasoning``.
+
     Content markers come from the first if it has any, else from the second. Turn markers and special tokens come from
     both, the spellings of the tool format first.
 
@@ -24,7 +26,7 @@ def merge(reasoning: Format, tools: Format) -> Format:
         return _merge_channels(reasoning, tools)
     if _is_plain(reasoning) and reasoning.turn == Turn():
         return tools
-    name = tools.name if _is_plain(reasoning) or reasoning.name == tools.name else f"{reasoning.name}+{tools.name}"
+    name = tools.name if _is_plain(reasoning) or reasoning.name == tools.name else f"{tools.name}+{reasoning.name}"
     try:
         return replace(
             tools,

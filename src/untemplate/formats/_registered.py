@@ -21,7 +21,7 @@ from ._family import Entry, Evidence, IndexRow, Kind
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["GROUP", "find", "register", "rows"]
+__all__ = ["GROUP", "find", "problem_of", "register", "rows"]
 
 GROUP: Final = "untemplate.formats"
 """The group of entry points."""
@@ -56,10 +56,15 @@ def register(
     Raises:
         FormatError: a name is empty or has a character that a name must not have, or is taken; the message names
             the package that has it.
-        TypeError: ``fmt`` is not a Format.
+        TypeError: ``fmt`` is not a Format, or a text is given where several are expected.
     """
     if not isinstance(fmt, Format):
         raise TypeError(f"register() fmt: expected Format, got {type(fmt).__name__}: {fmt!r:.200}")
+    for field, given in (("aliases", aliases), ("models", models), ("model_types", model_types)):
+        if isinstance(given, str):
+            raise TypeError(
+                f"register() {field}: expected several texts, such as ({given!r},), got one: {given!r:.200}"
+            )
     names = (fmt.name, *aliases)
     entry = Entry(
         name=fmt.name,
@@ -78,10 +83,17 @@ def register(
             _entries.update({(half.kind, name): half for half in _halves(entry)})
 
 
+def problem_of(name: str) -> str:
+    """Return why a text is not a name; empty if it is one."""
+    if not name or name.endswith(".json") or any(c in "+/\\" or c.isspace() for c in name):
+        return "a name must not be empty, contain '+', '/', '\\' or space, or end with .json"
+    return ""
+
+
 def _check(name: str, before: tuple[str, ...]) -> None:
     where = f"register({name!r})"
-    if not name or name.endswith(".json") or any(c in "+/\\" or c.isspace() for c in name):
-        raise FormatError(where, "a name must not be empty, contain '+', '/', '\\' or space, or end with .json")
+    if problem := problem_of(name):
+        raise FormatError(where, problem)
     if name in before:
         raise FormatError(where, "the name is given twice")
     owner = _owners.get(name) or _bundled_owner(name)

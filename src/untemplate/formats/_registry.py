@@ -144,8 +144,8 @@ def lookup(kind: Kind, name: str) -> Entry:
 def named(name: str, *, reasoning: str | None = None, files: bool = False) -> Format:
     """Return the Format with that name: the tool entry, the reasoning entry, or both merged if both have the name.
 
-    ``calls+reasoning`` (``hermes+qwen3``) is the calls of the first with the reasoning of the second. Merged Formats
-    are named in the other order; that is accepted where the first name has no calls.
+    ``calls+reasoning`` (``hermes+qwen3``) is the calls of the first with the reasoning of the second. The other order
+    is accepted where the first name has no calls.
 
     Args:
         name: a tool name, a reasoning name, an alias of either, or two names as above.
@@ -199,11 +199,11 @@ def half(kind: Kind, name: str, *, files: bool = False) -> Format:
 
 
 def chosen_name(fmt: Format) -> str:
-    """Return the name by which `named` finds a Format of the catalogue: ``hermes+qwen3`` for ``qwen3+hermes``.
+    """Return the name by which `named` finds a Format of the catalogue.
 
     If the name has both and the Format one half: ``gigachat35+identity``, ``passthrough+olmo3``.
     """
-    name = "+".join(reversed(fmt.name.split("+")))
+    name = fmt.name
     if named(name) == fmt:
         return name
     return f"{name}+identity" if fmt.tools else f"passthrough+{name}"

@@ -191,7 +191,7 @@ class ParserManager(_Manager):
         }
         if tools is not None and not cls.is_registered(tools, reasoning):
             return parser_class(named(tools, reasoning=reasoning, files=True))
-        label = "+".join(part for part in (reasoning, tools) if part)
+        label = "+".join(part for part in (tools, reasoning) if part)
         return type("Parser", (_WrappedParser,), {**halves, "__doc__": f"``{label}``.", "__module__": __name__})
 
     @classmethod

@@ -46,7 +46,7 @@ class VllmBackend(RegisteredBackend):
     def __init__(
         self, reasoning: str | None, tools: str | None, format: Format, tokenizer: Any, *, policy: Policy
     ) -> None:
-        self._names = "+".join(name for name in (reasoning, tools) if name)
+        self._names = "+".join(name for name in (tools, reasoning) if name)
         both = _composed(reasoning, tools)
         super().__init__(both, format, tokenizer, policy=policy, special_text="kept", make_id=None)
         self._without_tools = _composed(reasoning, None)

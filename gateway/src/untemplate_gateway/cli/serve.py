@@ -46,7 +46,7 @@ def add_arguments(serve: argparse.ArgumentParser) -> None:
     """Add the options, each made from the declaration of its setting."""
     from ..settings import fields
 
-    serve.set_defaults(run=run)
+    serve.set_defaults(run=run, otherwise=_settings_as_options)
     serve.add_argument("model", nargs="?", default=argparse.SUPPRESS, metavar="MODEL", help="what to serve (see above)")
     serve.add_argument("--config", metavar="FILE", help="settings as TOML (also UNTEMPLATE_CONFIG)")
     serve.add_argument("--show-settings", action="store_true", help="print all settings with their sources, and exit")
@@ -82,6 +82,17 @@ def add_arguments(serve: argparse.ArgumentParser) -> None:
             group.add_argument(one.flag, action="append", metavar=one.metavar, **options)
         else:
             group.add_argument(one.flag, metavar=one.metavar, **options)
+
+
+def _settings_as_options() -> dict[str, str]:
+    """Return the settings without an option, as one would look like, and how to give them."""
+    from ..settings import fields
+
+    return {
+        f"--{one.path.replace('_', '-').replace('.', '-')}": f"--set {one.path}=VALUE"
+        for one in fields()
+        if not one.flag
+    }
 
 
 def _resolved(arguments: argparse.Namespace) -> Resolved:

@@ -217,11 +217,6 @@ def _thinks_by_default(template: ChatTemplate | None, parser: OutputParser, evid
 
 
 def _names(selection: Selection) -> tuple[str | None, str | None]:
-    """Return the names of the reasoning parser and the tool parser (``qwen3+hermes``: reasoning, then calls)."""
-    name = selection.chosen.name
-    if selection.source == "enforced" and " with " in name:
-        tools, _, reasoning = name.partition(" with ")
-    else:
-        reasoning, plus, tools = name.partition("+")
-        tools = tools if plus else reasoning
-    return reasoning, tools
+    """Return the names of the reasoning parser and the tool parser (``hermes+qwen3``: calls, then reasoning)."""
+    tools, plus, reasoning = selection.chosen.name.partition("+")
+    return reasoning if plus else tools, tools

@@ -145,13 +145,13 @@ def with_tools(
         return None
     if selection.source == "enforced" or certificate.capabilities.get("calls") != "no":
         return None
-    fmt = selection.format.extend(name=f"{selection.format.name}+generic", tools=named("generic").tools)
+    fmt = selection.format.extend(name=f"generic+{selection.format.name}", tools=named("generic").tools)
     for place in ("system", "user"):
         changed = with_generic_tools(template, place)
         if not _shows_tools(changed):
             continue
         remark = f"{selection.chosen.remark}; the template knows no tools: the gateway adds them to the {place} message"
-        tried = Tried(selection.source, f"{selection.chosen.name}+generic", fmt, None, remark)
+        tried = Tried(selection.source, f"generic+{selection.chosen.name}", fmt, None, remark)
         found = _measured(replace(selection, chosen=tried), changed)
         if found.certificate is not None and found.certificate.capabilities.get("calls") == "yes" and not found.warning:
             return changed, found

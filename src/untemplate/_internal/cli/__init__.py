@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..terminal import coloured, paint, visible
-from .arguments import COMMANDS, parser_for
+from .arguments import COMMANDS, GATEWAY, parser_for
 from .common import UsageError, note
 
 __all__ = ["main"]
@@ -68,7 +68,7 @@ def _complete() -> None:
     import argcomplete
 
     words = os.environ.get("COMP_LINE", "").split()
-    argcomplete.autocomplete(parser_for([word for word in words[1:2] if word in COMMANDS]))
+    argcomplete.autocomplete(parser_for([word for word in words[1:2] if word in {*COMMANDS, *GATEWAY}]))
 
 
 def _failed(message: str, code: int) -> int:

@@ -57,7 +57,7 @@ COMMANDS: Final = {
 }
 _RUNS: Final = {"conform": ("conform", "run_conform"), "stats": ("batch", "run_stats")}
 """Module and function that run a command, where they are not ``run`` in a module of its name."""
-_GATEWAY: Final = {
+GATEWAY: Final = {
     "serve": "serve OpenAI's, Anthropic's and Ollama's APIs",
     "pull": "download a model from the hub",
     "list": "the models on disk",
@@ -86,14 +86,20 @@ class Command(Protocol):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Suggests commands and options that are spelled like the one that does not exist."""
+    """Suggests commands and options that are spelled like the one that does not exist.
+
+    A command may set a function ``otherwise``. It returns options that do not exist, but whose names users try, with
+    what to write instead.
+    """
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
-            options = re.findall(r"--[a-z][a-z-]*", found.usage()) if unknown[0].startswith("--") else ()
-            hint = did_you_mean(close_names(unknown[0], dict.fromkeys(options)))
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+            name = unknown[0].partition("=")[0]
+            options = re.findall(r"--[a-z][a-z-]*", found.usage()) if name.startswith("--") else ()
+            valid = {**getattr(found, "otherwise", dict)(), **{option: option for option in options}}
+            near = [valid[option] for option in close_names(name, valid)]
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{did_you_mean(near)}")
         return found
 
 
@@ -121,7 +127,7 @@ def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
             command(name, text, "")
     _add_others(command, argv)
     for one in commands.choices.values():
-        one.set_defaults(usage=one.format_help)
+        one.set_defaults(usage=one.format_usage)
     if argv and argv[0] not in commands.choices and not argv[0].startswith("-"):
         hint = did_you_mean(close_names(argv[0], commands.choices)) or ";"
         top.error(f"unknown command {argv[0]!r}{hint} commands: {', '.join(commands.choices)}")
@@ -138,7 +144,7 @@ def _add_others(command: Command, argv: Sequence[str]) -> None:
     for point in found:
         point.load()(command, argv)
     if "gateway" not in found.names:
-        for name, what in _GATEWAY.items():
+        for name, what in GATEWAY.items():
             missing = command(name, f"{what} (in untemplate-gateway, which is not installed)", _MISSING)
             missing.prefix_chars = "\0"  # its options are not known, and are words like others
             missing.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)

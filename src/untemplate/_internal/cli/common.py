@@ -16,6 +16,7 @@ from ..terminal import Line, coloured, encodable, paint, painted, width, wrapped
 
 if TYPE_CHECKING:
     from ...policy import Policy
+    from ..saved import Answer, Output
 
 
 class UsageError(Exception):
@@ -59,6 +60,23 @@ def reason(error: Exception) -> str:
 
 def text_of(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
+
+
+def name_of(path: str) -> str:
+    """Return a file as messages name it."""
+    return "stdin" if path == "-" else path
+
+
+def output_of(answer: Answer, path: str) -> Output:
+    """Return the raw output in an API's answer, and print a note of what was read.
+
+    Raises:
+        UsageError: the raw output is not in it.
+    """
+    if problem := answer.problem(name_of(path)):
+        raise UsageError(problem)
+    note(answer.note(name_of(path)))
+    return answer.outputs[0]
 
 
 def read_tools(path: str) -> Any:

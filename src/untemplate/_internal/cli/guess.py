@@ -6,25 +6,55 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..guess import Guess, Sample, guess, meaning
-from .common import UsageError, note, print_json, print_text, quiet, read, read_tools, reason, table, text_of
+from ..backends.recognition import markers_in
+from ..guess import Guess, Sample, guess_many, meaning
+from ..saved import Output, answer_in, columns_in, rows_in
+from .common import (
+    UsageError,
+    name_of,
+    note,
+    output_of,
+    print_json,
+    print_text,
+    quiet,
+    read,
+    read_tools,
+    reason,
+    table,
+    text_of,
+)
 
 _SHOWN: Final = 10
 _ROWS: Final = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet", ".pq", ".csv")
-"""Endings of files that have an output in each row."""
+"""Endings of files that have an output in each row. Other files are looked at."""
 _PLAIN: Final = "no marker or call of any format, so every format reads it as content"
 _WIDTH: Final = 60
+_ALIKE: Final = 4
+"""Formats that read all outputs alike and are listed (--json: all)."""
 
 
 def run(arguments: argparse.Namespace) -> None:
     if arguments.file.endswith(_ROWS):
-        _run_rows(arguments)
+        _print_rows(arguments, None)
         return
     text = text_of(read(arguments.file, "FILE"))
+    answer = answer_in(text)
+    if answer is not None:
+        _print_one(arguments, output_of(answer, arguments.file))
+        return
+    rows = rows_in(text, arguments.output_column)
+    if rows is None:
+        _print_one(arguments, Output(text))
+        return
+    note(f"{name_of(arguments.file)} has rows as JSON; each is read as an output")
+    _print_rows(arguments, rows)
+
+
+def _print_one(arguments: argparse.Namespace, output: Output) -> None:
     tools = None if arguments.tools is None else read_tools(arguments.tools)
     try:
         with quiet():
-            ranked = guess(text, tools)
+            ranked = guess_many([Sample(output.text, tools, finish_reason=output.finish_reason or "stop")])
     except ValueError as error:
         raise UsageError(f"--tools {arguments.tools}: {error}") from None
     shown = ranked if arguments.all else ranked[:_SHOWN]
@@ -33,8 +63,24 @@ def run(arguments: argparse.Namespace) -> None:
         return
     heads = ("FORMAT", "CALLS", "PROBLEMS", "MARKERS LEFT", "REASONING", "ENGINES")
     print_text(table(heads, [_row(one) for one in shown]))
-    if not ranked[0].is_evident:
-        note(f"the output has {_PLAIN}")
+    _conclude(ranked[0], f"the output has {_PLAIN}", output.text)
+
+
+def _conclude(best: Guess, plain: str, text: str = "") -> None:
+    """Print the option to use, or the reason why no format is better than the others."""
+    columns = [] if best.calls else columns_in(text)
+    if best.is_evident:
+        print_text(f"\n--format {best.format}")
+    else:
+        _explain(best, plain)
+    if columns:
+        note(f"it is JSON; if one of {', '.join(columns)} is the output, name it with --output-column")
+
+
+def _explain(best: Guess, plain: str) -> None:
+    texts = [text or "" for parsed in best.readings for text in (parsed.content, parsed.reasoning)]
+    left = dict.fromkeys(marker for text in texts for marker, _ in markers_in(text))
+    note(f"no format reads the markers in it: {' '.join(left)}" if left else plain)
 
 
 def _plain(one: Guess) -> dict[str, Any]:
@@ -57,16 +103,21 @@ def _row(one: Guess) -> tuple[str, ...]:
 # -- Files of rows ------------------------------------------------------------------------------------------------
 
 
-def _run_rows(arguments: argparse.Namespace) -> None:
+def _print_rows(arguments: argparse.Namespace, rows: Sequence[dict[str, Any]] | None) -> None:
+    """Rank the formats for rows: these, or those of the file."""
     from ...batch import Columns
-    from ...batch._guessing import format_of_rows
+    from ...batch._guessing import format_of, format_of_rows
 
     if arguments.tools is not None:
         raise UsageError("--tools is for one output; rows have a column of tools")
+    file, most = arguments.file, arguments.rows
     columns = Columns(output=arguments.output_column, tools=arguments.tools_column, prompt=arguments.prompt_column)
     try:
         with quiet():
-            ranked, samples = format_of_rows([arguments.file], columns, arguments.rows)
+            if rows is None:
+                ranked, samples = format_of_rows([file], columns, most)
+            else:
+                ranked, samples = format_of(enumerate(rows, 1), columns, most, name_of(file))
     except OSError as error:
         raise UsageError(f"FILE {arguments.file}: {reason(error)}") from None
     except (ValueError, ModuleNotFoundError) as error:
@@ -80,10 +131,8 @@ def _run_rows(arguments: argparse.Namespace) -> None:
     print_text(table(heads, [_group_row(group, groups[0][0], samples) for group in shown]))
     for line in _differences(groups, samples):
         print_text(line)
-    if not ranked[0].is_evident:
-        note(f"no output of {len(samples):,} has a marker or call of a format; every format reads them as content")
-        return
-    print_text(f"\n--format {ranked[0].format}")
+    plain = f"no output of {len(samples):,} has a marker or call of a format; every format reads them as content"
+    _conclude(ranked[0], plain)
     if len(samples) == arguments.rows:
         note(f"read the first {len(samples):,} rows (--rows)")
 
@@ -101,8 +150,10 @@ def _group_row(group: list[Guess], best: Guess, samples: Sequence[Sample]) -> tu
     reasoning = sum(bool(parsed.reasoning) for parsed in one.readings)
     at = best.difference(one)
     row = "-" if at is None else str(samples[at].row)
-    same = ", ".join(other.format for other in group[1:])
-    return one.format, str(one.calls), str(one.problems), str(one.left_over), str(reasoning), row, same
+    same = [other.format for other in group[1:]]
+    if len(same) > _ALIKE:
+        same[_ALIKE:] = [f"{len(same) - _ALIKE} more"]
+    return one.format, str(one.calls), str(one.problems), str(one.left_over), str(reasoning), row, ", ".join(same)
 
 
 def _plain_group(group: list[Guess], best: Guess, samples: Sequence[Sample]) -> dict[str, Any]:

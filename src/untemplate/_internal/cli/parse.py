@@ -5,7 +5,8 @@ from __future__ import annotations
 import codecs
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO
+from itertools import chain
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ..terminal import coloured, painted
 from . import common
@@ -44,25 +45,24 @@ def run(arguments: argparse.Namespace) -> None:
         )
     except ValueError as error:
         raise UsageError(f"--tools {arguments.tools}: {error}") from None
-    pieces = _pieces(arguments.file, arguments.split)
     with common.noted():
-        _print(stream, pieces, arguments, policy)
+        _print(stream, _given(arguments), arguments, policy)
 
 
-def _print(stream: Stream, pieces: Iterator[str], arguments: argparse.Namespace, policy: Policy) -> None:
+def _print(stream: Stream, given: Given, arguments: argparse.Namespace, policy: Policy) -> None:
     if arguments.stream:
-        _print_deltas(stream, pieces, arguments.finish_reason)
+        _print_deltas(stream, given)
         return
     raw: list[str] = []
-    for piece in pieces:
+    for piece in given.pieces:
         raw.append(piece)
         stream.feed(piece)
-    stream.finish(arguments.finish_reason)
+    stream.finish(given.finish_reason or "stop")
     parsed = stream.result()
     if arguments.json:
         print_json(_everything(parsed, policy, spans=arguments.explain), indent=None)
     elif arguments.explain:
-        _print_explained("".join(raw), parsed)
+        _print_explained("".join(raw), parsed, assumed=given.finish_reason is None)
     else:
         print_json(_message(parsed, policy), indent=2)
         if parsed.diagnostics:
@@ -72,10 +72,39 @@ def _print(stream: Stream, pieces: Iterator[str], arguments: argparse.Namespace,
 # -- What is read -------------------------------------------------------------------------------------------------
 
 
-def _pieces(path: str, size: int | None) -> Iterator[str]:
+class Given(NamedTuple):
+    """The raw output, in pieces, and the finish reason: of the option or the file, ``None`` if neither has one."""
+
+    pieces: Iterator[str]
+    finish_reason: str | None
+
+
+def _given(arguments: argparse.Namespace) -> Given:
+    """Return the raw output that a file is, or that is in an API's answer. A stream is read as it arrives."""
+    from ..saved import answer_in, may_be_answer, rows_in
+
+    arriving = _arriving(arguments.file)
+    first = next(arriving, "")
+    reason = arguments.finish_reason
+    if arguments.stream and not may_be_answer(first):
+        return Given(_pieces(chain([first], arriving), arguments.split), reason)
+    text = first + "".join(arriving)
+    answer = answer_in(text)
+    if answer is not None:
+        output = common.output_of(answer, arguments.file)
+        return Given(_pieces(iter([output.text]), arguments.split), reason or output.finish_reason)
+    if text.startswith("{") and (rows := rows_in(text)):
+        common.note(
+            f"{common.name_of(arguments.file)} has {len(rows)} rows as JSON, and is parsed as one output; "
+            "untemplate batch parses each"
+        )
+    return Given(_pieces(iter([text]), arguments.split), reason)
+
+
+def _pieces(arriving: Iterator[str], size: int | None) -> Iterator[str]:
     """Yield the raw output as it arrives, or in pieces of ``size`` characters."""
     held = ""
-    for text in _arriving(path):
+    for text in arriving:
         if size is None:
             yield text
             continue
@@ -115,13 +144,13 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
 # -- What is printed ----------------------------------------------------------------------------------------------
 
 
-def _print_deltas(stream: Stream, pieces: Iterator[str], finish_reason: str) -> None:
-    for piece in pieces:
+def _print_deltas(stream: Stream, given: Given) -> None:
+    for piece in given.pieces:
         if deltas := stream.feed(piece):
             for delta in deltas:
                 print_json(stream.dump(delta), indent=None)
             sys.stdout.flush()
-    for delta in stream.finish(finish_reason):
+    for delta in stream.finish(given.finish_reason or "stop"):
         print_json(stream.dump(delta), indent=None)
 
 
@@ -153,11 +182,12 @@ def _print_page(parser: OutputParser, arguments: argparse.Namespace, tools: Any,
     """Print the inspector's view of the output as one file."""
     from ..inspector import MAX_TEXT, Case, alone, one_file
 
-    text = "".join(_pieces(arguments.file, None))
+    given = _given(arguments)
+    text = "".join(given.pieces)
     if len(text) > MAX_TEXT:
         raise UsageError(f"{arguments.file}: --html shows at most {MAX_TEXT} characters, and it has {len(text)}")
     name = parser.format.name
-    case = Case(text=text, format=name, tools=tools, prompt=prompt, finish_reason=arguments.finish_reason)
+    case = Case(text=text, format=name, tools=tools, prompt=prompt, finish_reason=given.finish_reason or "stop")
     try:
         with common.noted():
             print_text(one_file(alone(parser, case)))
@@ -165,12 +195,12 @@ def _print_page(parser: OutputParser, arguments: argparse.Namespace, tools: Any,
         raise UsageError(f"--tools {arguments.tools}: {error}") from None
 
 
-def _print_explained(raw: str, parsed: ParsedOutput) -> None:
+def _print_explained(raw: str, parsed: ParsedOutput, *, assumed: bool) -> None:
     colour = coloured(sys.stdout)
     lines = [marked(raw, parsed.spans, colour), ""]
     if colour:
         lines += [legend(), ""]
     lines += diagnosed(raw, parsed.diagnostics, colour)
     lines.append("")
-    lines.append(painted([("result", "title"), ("  " + summary(parsed), "")], colour=colour))
+    lines.append(painted([("result", "title"), ("  " + summary(parsed, assumed=assumed), "")], colour=colour))
     print_text("\n".join(lines))

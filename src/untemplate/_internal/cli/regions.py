@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 KINDS: Final = ("reasoning", "content", "name", "id", "arguments", "markup", "dropped")
 _SILENT: Final = ("markup", "dropped")
+_CUT: Final = ("incomplete_", "unclosed_")
+"""Beginnings of the codes of outputs that end inside something."""
 
 
 def marked(raw: str, spans: Sequence[Span], colour: bool) -> str:
@@ -59,8 +61,12 @@ def diagnosed(raw: str, diagnostics: Sequence[Diagnostic], colour: bool) -> list
     return lines
 
 
-def summary(parsed: ParsedOutput) -> str:
-    """Summarise as ``reasoning, content, 2 calls: f (ok), g (repaired: quotes); finish_reason tool_calls``."""
+def summary(parsed: ParsedOutput, *, assumed: bool = False) -> str:
+    """Summarise as ``reasoning, content, 2 calls: f (ok), g (repaired: quotes); finish_reason tool_calls``.
+
+    Args:
+        assumed: True if the engine's finish reason is not known; shown of an output that was cut.
+    """
     parts = [name for name, text in (("reasoning", parsed.reasoning_content), ("content", parsed.content)) if text]
     if calls := parsed.tool_calls:
         listed = ", ".join(
@@ -68,4 +74,6 @@ def summary(parsed: ParsedOutput) -> str:
             for call in calls
         )
         parts.append(f"{len(calls)} call{'s'[: len(calls) > 1]}: {listed}")
-    return f"{', '.join(parts) or 'nothing'}; finish_reason {visible(parsed.finish_reason)}"
+    cut = any(diagnostic.code.startswith(_CUT) for diagnostic in parsed.diagnostics)
+    said = " (assumed; --finish-reason)" if assumed and cut and parsed.finish_reason == "stop" else ""
+    return f"{', '.join(parts) or 'nothing'}; finish_reason {visible(parsed.finish_reason)}{said}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from . import common
 from .common import UsageError, quiet
@@ -14,9 +15,33 @@ if TYPE_CHECKING:
     from ..output_parser import OutputParser
 
 
+def completed_by(names: Callable[..., list[str]], *arguments: argparse.Action) -> None:
+    """Complete the values of arguments in shells by a function of argcomplete."""
+    for argument in arguments:
+        argument.completer = names  # type: ignore[attr-defined]
+
+
+def names_and_files(prefix: str, **_: Any) -> list[str]:
+    """Return the names that begin so, of two formats as well; and the files."""
+    from argcomplete.completers import FilesCompleter
+
+    from ...formats import names
+
+    calls, plus, _reasoning = prefix.rpartition("+")
+    found = [f"{calls}{plus}{name}" for name in names("reasoning" if plus else None)]
+    return [*found, *FilesCompleter(["json"])(prefix)]
+
+
+def names_of_reasoning(**_: Any) -> list[str]:
+    """Return the names of reasoning."""
+    from ...formats import names
+
+    return names("reasoning")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_argument_group("Format (one of these)")
-    which.add_argument(
+    name = which.add_argument(
         "--format",
         metavar="NAME|FILE.json",
         help="name from `untemplate formats`, two (hermes+qwen3: calls+reasoning), or a Format as JSON",
@@ -25,14 +50,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--model", metavar="ID|FOLDER", help="hub id, folder or GGUF file for which the format is selected"
     )
-    which.add_argument(
+    enforced = which.add_argument(
         "--enforce-parser",
         metavar="NAME|FILE.json",
         help="format to use regardless of the model or template; one of calls only keeps the selected reasoning",
     )
-    which.add_argument(
+    reasoning = which.add_argument(
         "--reasoning", metavar="NAME", help="format whose reasoning markers replace those of the named format"
     )
+    completed_by(names_and_files, name, enforced)
+    completed_by(names_of_reasoning, reasoning)
 
 
 def parser_of(arguments: argparse.Namespace, policy: Policy) -> OutputParser:

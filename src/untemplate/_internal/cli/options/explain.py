@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
+from ..which_format import completed_by, names_and_files
 from .common import CODES, add_policy, add_tools
 
 __all__ = ["CODES", "DESCRIPTION", "EPILOG", "add"]
@@ -28,9 +29,10 @@ examples:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("source", metavar="MODEL|TEMPLATE", help="model or template to explain")
+    source = parser.add_argument("source", metavar="MODEL|TEMPLATE", help="model or template to explain")
     parser.add_argument("-v", "--verbose", action="store_true", help="print each comparison of the analysis as well")
-    parser.add_argument("--enforce-parser", metavar="NAME|FILE.json", help="format to measure instead")
+    enforced = parser.add_argument("--enforce-parser", metavar="NAME|FILE.json", help="format to measure instead")
+    completed_by(names_and_files, source, enforced)
     add_policy(parser)
     add_tools(parser, "tools for --grammar: a JSON list, or a request that contains one (default: samples)")
     parser.add_argument(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
+from ..which_format import completed_by, names_and_files
 from .common import CODES
 
 __all__ = ["CODES", "DESCRIPTION", "EPILOG", "add"]
@@ -23,12 +24,13 @@ examples:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument(
+    name = parser.add_argument(
         "name",
         nargs="?",
         metavar="NAME|MODEL",
         help="format, or hub id, folder or type of a model (default: list all)",
     )
+    completed_by(names_and_files, name)
     parser.add_argument("--kind", choices=["reasoning", "tool"], help="kind of formats to list")
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of a Format as JSON")
     parser.add_argument("--json", action="store_true", help="print the list, or the Format of NAME, as JSON")

@@ -39,9 +39,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument(
         "--finish-reason",
-        default="stop",
         metavar="R",
-        help="finish reason of the engine: stop, length, ... (default: stop)",
+        help="finish reason of the engine: stop, length, ... (default: that of a saved answer, or stop)",
     )
     how = parser.add_argument_group("Policies and output")
     add_policy(how)

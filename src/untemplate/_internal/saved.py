@@ -1,0 +1,255 @@
+"""Finds the raw outputs in texts that hold more than one output: an API's answer as JSON, and rows as JSON.
+
+* An answer has what the server made of the output. Where the server left the markers in the content, the content is
+  the raw output; where it parsed the output, the raw output is not in it, and `Answer.problem` gives the reason.
+* Rows are a JSON array, or lines of JSON: each is a text, an object with the text in a column, or an answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from .backends.recognition import markers_in
+from .sse import EventReader
+
+__all__ = ["Answer", "Output", "answer_in", "columns_in", "may_be_answer", "rows_in"]
+
+_GIVE: Final = (
+    'give the raw output: from untemplate\'s gateway with "untemplate": {"raw": true} in the request, from vLLM and '
+    'SGLang with "skip_special_tokens": false and a server that was started without parsers'
+)
+_PARSED: Final = ("reasoning_content", "reasoning", "thinking", "tool_calls")
+"""Members of a message that a server makes of an output."""
+_ANSWER: Final = re.compile(r'\s{0,64}(?:data:|event:|\{(?=[^\x00]{0,4000}"(?:choices|object|done|type)"))')
+OUTPUT: Final = "output"
+"""The usual column of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A raw output in an answer."""
+
+    text: str
+    finish_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An API's answer, or what a program wrote of one."""
+
+    what: str
+    """Example: ``an answer of Chat Completions``."""
+    outputs: tuple[Output, ...] = ()
+    """Those that are in it, of each choice."""
+    parsed: tuple[str, ...] = ()
+    """Members of its message that the server took out of the output."""
+    read: str = "content"
+    """The member that was read."""
+
+    def note(self, file: str) -> str:
+        """Return the line that reports what was read."""
+        taken = f", from which the server took {' and '.join(self.parsed)}" if self.parsed else ""
+        more = f" of the first of {len(self.outputs)} choices" if len(self.outputs) > 1 else ""
+        return f"{file} is {self.what}: its {self.read}{more} is read{taken}"
+
+    def problem(self, file: str) -> str:
+        """Return the reason why no raw output is in it, as a line; empty if one is."""
+        if self.outputs:
+            return ""
+        why = f"the server parsed it already ({', '.join(self.parsed)})" if self.parsed else "it has no text"
+        return f"{file} is {self.what} without the raw output: {why}; {_GIVE}"
+
+
+def answer_in(text: str) -> Answer | None:
+    """Return the answer that a text is: a JSON object, a stream of events, or JSON text with an output that has
+    markers. ``None`` if it is not one."""
+    start = text[:64].lstrip("\ufeff \t\r\n")
+    if start.startswith(("data:", "event:")):
+        return _streamed(_events(text))
+    if start.startswith('"'):
+        value = _json(text)
+        is_output = isinstance(value, str) and "\\" in text and any(markers_in(value))
+        return Answer("a JSON string", (Output(value),), read="value") if is_output else None
+    return _answer(_json(text)) if start.startswith("{") else None
+
+
+def may_be_answer(beginning: str) -> bool:
+    """True if a text that begins like this may be an API's answer, so that the whole of it has to be read."""
+    return _ANSWER.match(beginning) is not None
+
+
+def rows_in(text: str, column: str | None = None) -> list[dict[str, Any]] | None:
+    """Return the rows that a text is, each as an object; ``None`` if it is no rows.
+
+    Args:
+        column: of the raw output. If it is given, each object is a row; otherwise those that have `OUTPUT`.
+    """
+    start = text[:64].lstrip("\ufeff \t\r\n")
+    if not start.startswith(("[", "{", '"')):
+        return None
+    whole = _json(text)
+    values = whole if isinstance(whole, list) else list(map(_json, _lines(text))) if whole is None else [whole]
+    if not values or (isinstance(whole, str) and column is None):
+        return None
+    rows = [_row(value, column) for value in values]
+    found = [row for row in rows if row is not None]
+    broken = (
+        whole is None and isinstance(values[0], dict) and rows[0] is not None
+    )  # a line is, as `parse_files` reads it
+    return found if len(found) == len(rows) or broken else None
+
+
+def columns_in(text: str) -> list[str]:
+    """Return the members of the first object of a text of rows, whatever they are called; none for other texts."""
+    whole = _json(text) if text[:64].lstrip("\ufeff \t\r\n").startswith(("[", "{")) else None
+    if whole is None:
+        whole = [_json(line) for line in islice(_lines(text), 1)]
+    first = whole[0] if isinstance(whole, list) and whole else whole
+    return list(first) if isinstance(first, dict) else []
+
+
+# -- JSON ---------------------------------------------------------------------------------------------------------
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text.lstrip("\ufeff"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _lines(text: str) -> Iterator[str]:
+    return (line for line in text.split("\n") if line and not line.isspace())
+
+
+def _row(value: Any, column: str | None) -> dict[str, Any] | None:
+    if isinstance(value, str):
+        return {column or OUTPUT: value}
+    if not isinstance(value, dict):
+        return None
+    answer = _answer(value)
+    if answer is not None:
+        first = answer.outputs[0] if answer.outputs else Output("")
+        return {column or OUTPUT: first.text, "finish_reason": first.finish_reason or "stop"}
+    return value if column is not None or isinstance(value.get(OUTPUT), str) else None
+
+
+# -- Answers ------------------------------------------------------------------------------------------------------
+
+
+def _answer(value: Any) -> Answer | None:
+    if not isinstance(value, dict):
+        return None
+    choices = _objects(value.get("choices"))
+    if choices:
+        return _of_choices(choices)
+    message = value.get("message")
+    if isinstance(value.get("response"), str):
+        message = {"content": value["response"], "thinking": value.get("thinking")}
+    if isinstance(message, dict) and "done" in value:
+        return _of_messages("an answer of Ollama", [(message, value.get("done_reason"), None)])
+    content = _objects(value.get("content"))
+    if value.get("type") == "message" and content:
+        return _of_blocks("an answer of Messages", content, value.get("stop_reason"))
+    output = _objects(value.get("output"))
+    if value.get("object") == "response" and output:
+        return _of_blocks("an answer of Responses", output, None)
+    return None
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    """Return a list of objects; an empty one for any other value."""
+    return value if isinstance(value, list) and all(isinstance(one, dict) for one in value) else []
+
+
+def _of_choices(choices: Sequence[dict[str, Any]]) -> Answer | None:
+    if all(isinstance(one.get("text"), str) for one in choices):
+        return Answer(
+            "an answer of Completions",
+            tuple(Output(one["text"], _reason(one.get("finish_reason"))) for one in choices),
+            read="text",
+        )
+    if not all(isinstance(one.get("message"), dict) for one in choices):
+        return None
+    messages = [(one["message"], one.get("finish_reason"), one.get("untemplate")) for one in choices]
+    return _of_messages("an answer of Chat Completions", messages)
+
+
+def _of_messages(what: str, messages: Sequence[tuple[Mapping[str, Any], Any, Any]]) -> Answer:
+    """Return the answer of messages, each with its finish reason and what untemplate's gateway reports."""
+    outputs: list[Output] = []
+    parsed: dict[str, None] = {}
+    read = "content"
+    for message, reason, reports in messages:
+        content = message.get("content")
+        taken = [name for name in _PARSED if message.get(name)]
+        if isinstance(reports, dict) and isinstance(reports.get("raw"), str):
+            content, taken, read = reports["raw"], [], "raw output"
+        parsed.update(dict.fromkeys(taken))
+        if isinstance(content, str) and content and (not taken or any(markers_in(content))):
+            outputs.append(Output(content, _reason(reason)))
+    return Answer(what, tuple(outputs), tuple(parsed), read)
+
+
+def _of_blocks(what: str, blocks: Sequence[dict[str, Any]], reason: Any) -> Answer:
+    """Return the answer of blocks of text, reasoning and calls."""
+    texts: list[str] = []
+    parsed: dict[str, None] = {}
+    for block in blocks:
+        inner = block.get("content") if block.get("type") == "message" else [block]
+        for part in inner if isinstance(inner, list) else ():
+            text = part.get("text") if isinstance(part, dict) else None
+            if isinstance(text, str) and part.get("type") in ("text", "output_text"):
+                texts.append(text)
+            elif isinstance(part, dict):
+                parsed[str(part.get("type"))] = None
+    content = "".join(texts)
+    left = content and (not parsed or any(markers_in(content)))
+    return Answer(what, (Output(content, _reason(reason)),) if left else (), tuple(parsed))
+
+
+def _reason(value: Any) -> str | None:
+    """Return the finish reason of an answer, in the words of Chat Completions; ``None`` without one."""
+    if not isinstance(value, str) or not value:
+        return None
+    return {"max_tokens": "length", "end_turn": "stop"}.get(value, value)
+
+
+# -- Streams ------------------------------------------------------------------------------------------------------
+
+
+def _events(text: str) -> list[Any]:
+    reader = EventReader()
+    try:
+        events = reader.feed(text.encode("utf-8", "surrogateescape")) + reader.end()
+    except ValueError:
+        return []
+    return [_json(event.decode("utf-8", "surrogateescape")) for event in events]
+
+
+def _streamed(events: Sequence[Any]) -> Answer | None:
+    """Return the answer of the chunks of Chat Completions or Completions."""
+    chunks = [one for one in events if isinstance(one, dict)]
+    choices = [c for one in chunks for c in one.get("choices") or () if isinstance(c, dict)]
+    if not choices:
+        types = {str(one.get("type")) for one in chunks if "type" in one}
+        api = "Responses" if any(t.startswith("response.") for t in types) else "Messages"
+        return Answer(f"a stream of {api}", (), ("as a stream",)) if types else None
+    whole: dict[Any, dict[str, Any]] = {}
+    for choice in choices:
+        one = whole.setdefault(choice.get("index"), {"message": {}})
+        delta = choice.get("delta")
+        for name, value in (delta if isinstance(delta, dict) else {}).items():
+            before = one["message"].get(name)
+            joined = isinstance(before, str) and isinstance(value, str)
+            one["message"][name] = before + value if joined else value or before
+        if isinstance(choice.get("text"), str):
+            one["text"] = one.get("text", "") + choice["text"]
+        for name in ("finish_reason", "untemplate"):
+            one[name] = choice.get(name) or one.get(name)
+    return _of_choices(list(whole.values()))

@@ -1,0 +1,220 @@
+"""Raw outputs in files that hold more: an API's answer, rows as JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from untemplate._internal.cli import main
+from untemplate._internal.saved import Answer, Output, answer_in, columns_in, may_be_answer, rows_in
+
+RAW = '<think>\nHm.\n</think>\n\n<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>'
+CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+CHAT = "an answer of Chat Completions"
+
+
+def chat(message: dict[str, Any], reason: str | None = "stop", **more: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reason, **more}]}
+
+
+def events(*chunks: Any) -> str:
+    return "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+
+
+def deltas(text: str) -> list[dict[str, Any]]:
+    return [{"choices": [{"index": 0, "delta": {"content": text[i : i + 7]}}]} for i in range(0, len(text), 7)]
+
+
+ANSWERS = {
+    "chat": (chat({"content": RAW}, "length"), Answer(CHAT, (Output(RAW, "length"),))),
+    "no reason": (chat({"content": RAW}, None), Answer(CHAT, (Output(RAW),))),
+    "half parsed": (
+        chat({"content": RAW, "reasoning_content": "Hm."}),
+        Answer(CHAT, (Output(RAW, "stop"),), ("reasoning_content",)),
+    ),
+    "parsed": (
+        chat({"content": "Fine.", "reasoning": "Hm.", "tool_calls": [CALL]}),
+        Answer(CHAT, (), ("reasoning", "tool_calls")),
+    ),
+    "the gateway's raw output": (
+        chat({"content": None, "tool_calls": [CALL]}, "tool_calls", untemplate={"raw": RAW}),
+        Answer(CHAT, (Output(RAW, "tool_calls"),), read="raw output"),
+    ),
+    "completions": (
+        {"choices": [{"text": RAW, "finish_reason": "length"}]},
+        Answer("an answer of Completions", (Output(RAW, "length"),), read="text"),
+    ),
+    "ollama": (
+        {"message": {"role": "assistant", "content": RAW}, "done": True, "done_reason": "stop"},
+        Answer("an answer of Ollama", (Output(RAW, "stop"),)),
+    ),
+    "ollama generate": ({"response": RAW, "done": True}, Answer("an answer of Ollama", (Output(RAW),))),
+    "messages": (
+        {"type": "message", "content": [{"type": "text", "text": RAW}], "stop_reason": "max_tokens"},
+        Answer("an answer of Messages", (Output(RAW, "length"),)),
+    ),
+    "messages, parsed": (
+        {"type": "message", "content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Fine."}]},
+        Answer("an answer of Messages", (), ("thinking",)),
+    ),
+    "responses": (
+        {"object": "response", "output": [{"type": "message", "content": [{"type": "output_text", "text": RAW}]}]},
+        Answer("an answer of Responses", (Output(RAW),)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answers_of_apis(name: str) -> None:
+    value, expected = ANSWERS[name]
+    for indent in (None, 2):
+        text = json.dumps(value, indent=indent)
+        assert answer_in(text) == answer_in("\n" + text + "\n") == expected
+        assert may_be_answer(text)
+
+
+def test_streams_of_chunks() -> None:
+    chunks = [*deltas(RAW), {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}, {"choices": []}]
+    assert answer_in(events(*chunks)) == Answer(CHAT, (Output(RAW, "length"),))
+    assert answer_in(events({"choices": [{"index": 0, "delta": {"reasoning": "Hm."}}]})) == Answer(
+        CHAT, (), ("reasoning",)
+    )
+    assert answer_in(events({"type": "content_block_delta"})) == Answer("a stream of Messages", (), ("as a stream",))
+    assert may_be_answer(events(*chunks)[:30])
+
+
+def test_a_json_string_with_markers() -> None:
+    assert answer_in(json.dumps(RAW)) == Answer("a JSON string", (Output(RAW),), read="value")
+
+
+OUTPUTS = [
+    "Hello.",
+    RAW,
+    "",
+    '{"name": "f", "arguments": {}}',
+    '[{"name": "f", "arguments": {}}]',
+    '{"name": "f", "arguments": {}}\n{"name": "g", "arguments": {}}',
+    '{"choices": ["a", "b"]}',
+    '{"choices": []}',
+    '{"output": 3}',
+    '"Fine."',
+    '"Fine," she said.\n"Good."',
+    "[1, 2",
+    "data of the week",
+    "{" * 5000,
+]
+
+
+@pytest.mark.parametrize("text", OUTPUTS)
+def test_outputs_are_neither(text: str) -> None:
+    assert answer_in(text) is None
+    assert rows_in(text) is None
+
+
+def test_rows() -> None:
+    row = {"output": RAW, "id": 1}
+    assert rows_in(json.dumps(row) + "\n" + json.dumps(row)) == [row, row]
+    assert rows_in(json.dumps(row) + "\n\nnot JSON\n") == [row]
+    assert rows_in(json.dumps([RAW, "Hi"])) == [{"output": RAW}, {"output": "Hi"}]
+    assert rows_in(json.dumps(RAW) + "\n" + json.dumps("Hi")) == [{"output": RAW}, {"output": "Hi"}]
+    answers = "".join(json.dumps(chat({"content": text})) + "\n" for text in (RAW, "Hi"))
+    assert rows_in(answers) == [
+        {"output": RAW, "finish_reason": "stop"},
+        {"output": "Hi", "finish_reason": "stop"},
+    ]
+    assert rows_in('{"raw": "x"}\n{"raw": "y"}') is None
+    assert rows_in('{"raw": "x"}\n{"raw": "y"}', "raw") == [{"raw": "x"}, {"raw": "y"}]
+    assert columns_in('{"raw": "x", "id": 1}\n{"raw": "y"}') == columns_in('[{"raw": "x", "id": 1}]') == ["raw", "id"]
+    assert columns_in("Hello.") == columns_in("[]") == []
+
+
+# -- The commands -------------------------------------------------------------------------------------------------
+
+
+def given(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+
+def test_a_saved_answer_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "response.json"
+    file.write_text(json.dumps(chat({"content": RAW}, "length")))
+    note = f"untemplate: {file} is an answer of Chat Completions: its content is read\n"
+    assert main(["guess", str(file)]) == 0
+    out, err = capsys.readouterr()
+    assert (out.splitlines()[-1], err) == ("--format hermes+qwen3", note)
+    assert main(["parse", "--format", "hermes+qwen3", "--json", str(file)]) == 0
+    out, err = capsys.readouterr()
+    assert (json.loads(out)["finish_reason"], json.loads(out)["message"]["reasoning"], err) == ("length", "Hm.", note)
+    assert main(["parse", "--format", "hermes+qwen3", "--json", "--finish-reason", "stop", str(file)]) == 0
+    assert json.loads(capsys.readouterr().out)["finish_reason"] == "tool_calls"
+
+
+def test_an_answer_that_was_parsed_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "response.json"
+    file.write_text(json.dumps(chat({"content": None, "tool_calls": [CALL]})))
+    wrong = (
+        f"untemplate: error: {file} is an answer of Chat Completions without the raw output: the server parsed it "
+        'already (tool_calls); give the raw output: from untemplate\'s gateway with "untemplate": {"raw": true} in the '
+        'request, from vLLM and SGLang with "skip_special_tokens": false and a server that was started without '
+        "parsers\n"
+    )
+    for command in (["guess"], ["parse", "--format", "hermes"], ["parse", "--format", "hermes", "--stream"]):
+        assert main([*command, str(file)]) == 2
+        assert capsys.readouterr() == ("", wrong)
+
+
+def test_a_stream_of_an_api_is_read_as_a_stream(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given(monkeypatch, events(*deltas(RAW)))
+    assert main(["parse", "--format", "hermes+qwen3", "--stream"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out.splitlines()[0])["reasoning"] == "Hm."
+    assert err == "untemplate: stdin is an answer of Chat Completions: its content is read\n"
+
+
+def test_rows_of_stdin_are_guessed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    note = "untemplate: stdin has rows as JSON; each is read as an output\n"
+    for text in (f"{json.dumps({'output': RAW})}\n" * 2, json.dumps([RAW, RAW])):
+        given(monkeypatch, text)
+        assert main(["guess"]) == 0
+        out, err = capsys.readouterr()
+        assert (out.splitlines()[1].split()[1], out.splitlines()[-1], err) == ("2", "--format hermes+qwen3", note)
+    given(monkeypatch, f"{json.dumps({'raw': RAW, 'id': 1})}\n" * 2)
+    assert main(["guess"]) == 0
+    hint = "untemplate: it is JSON; if one of raw, id is the output, name it with --output-column\n"
+    assert capsys.readouterr().err == hint
+    given(monkeypatch, f"{json.dumps({'raw': RAW, 'id': 1})}\n" * 2)
+    assert main(["guess", "--output-column", "text"]) == 2
+    assert capsys.readouterr().err.endswith(
+        "error: stdin: no row has an output in column 'text' (its columns: raw, id; --output-column names one)\n"
+    )
+
+
+def test_rows_given_to_parse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"output": "a"}\n{"output": "b"}\n')
+    assert main(["parse", "--format", "hermes", str(file)]) == 0
+    assert capsys.readouterr().err == (
+        f"untemplate: {file} has 2 rows as JSON, and is parsed as one output; untemplate batch parses each\n"
+    )
+
+
+def test_markers_that_no_format_reads(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    given(monkeypatch, "<tool_call> and [TOOL_CALLS] are not calls")
+    assert main(["guess"]) == 0
+    assert capsys.readouterr().err == "untemplate: no format reads the markers in it: <tool_call> [TOOL_CALLS]\n"
+
+
+def test_a_cut_output_says_that_its_finish_reason_is_assumed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for options, end in (([], "stop (assumed; --finish-reason)"), (["--finish-reason", "stop"], "stop")):
+        given(monkeypatch, RAW[:-20])
+        assert main(["parse", "--format", "hermes+qwen3", "--explain", *options]) == 0
+        assert capsys.readouterr().out.endswith(f"result  reasoning, 1 call: f (incomplete); finish_reason {end}\n")
