@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from untemplate import OutputParser, Policy
+from untemplate._internal.backends.filters import call_policy
+from untemplate._internal.backends.markup_in_values import MarkupInValues
 from untemplate._internal.machine.call_state import CallState, call_status
 from untemplate.tools import ToolSet
 
@@ -20,6 +22,10 @@ def call(
     state.recovered = recovered
     state.valid = valid
     return state
+
+
+def no_markup(name: str, arguments: str, tools: ToolSet) -> str:
+    return ""
 
 
 @pytest.mark.parametrize(
@@ -48,11 +54,11 @@ def call(
     ],
 )
 def test_the_first_that_applies(state: CallState, arguments: str, problems: list[str], status: str):
-    assert call_status(state, arguments, ToolSet(TOOLS), lambda: problems) == status
+    assert call_status(state, arguments, ToolSet(TOOLS), no_markup, lambda: problems) == status
 
 
 def test_any_tool_is_offered_where_the_tools_are_not_known():
-    assert call_status(call("g"), "{}", ToolSet(None)) == "ok"
+    assert call_status(call("g"), "{}", ToolSet(None), no_markup) == "ok"
 
 
 @pytest.mark.parametrize(
@@ -103,3 +109,22 @@ def test_strict_keeps_a_recovered_call_if_its_arguments_validate():
     dropped = parser.parse('<tool_call>{"name": "f", "arguments": {"a": "x"}}}</tool_call>', tools=tools)
     assert dropped.tool_calls == []
     assert [d.code for d in dropped.diagnostics] == ["dropped_call", "stray_text"]
+
+
+def test_a_policy_that_holds_a_call_knows_of_markup_in_its_values():
+    fmt = OutputParser.named("qwen3_coder").format
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}, "b": {}}}}
+    policy = call_policy(
+        Policy(cut_calls="drop"), ToolSet([{"type": "function", "function": tool}]), MarkupInValues(fmt)
+    )
+    assert policy is not None
+    state = call()
+    policy.decide(state, '{"a": "x\\nb>\\ny"}', 0)
+    assert (state.status, state.markup) == ("recovered", "b")
+
+
+def test_a_close_that_stays_content_lowers_a_call_that_a_policy_has_kept():
+    raw = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>\nText, then </tool_call> again.'
+    for policy in (Policy(), Policy(cut_calls="drop"), Policy(strict=True)):
+        parsed = OutputParser.named("hermes").parse(raw, tools=TOOLS, policy=policy)
+        assert [one.status for one in parsed.tool_calls] == ["recovered"]

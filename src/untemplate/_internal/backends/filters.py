@@ -22,6 +22,7 @@ from ..machine.ledger import Ledger
 from ..machine.lexer import WS
 from ..schemas.validation import Validator, validate
 from .call_log import INVALID, reason_of, warn_of_call
+from .markup_in_values import MarkupInValues
 
 __all__ = ["Filter", "RequestCallPolicy", "Tee", "call_policy", "filters"]
 
@@ -222,7 +223,7 @@ def filters(policy: Policy, fmt: Format, receiver: EventReceiver, ledger: Ledger
     return receiver
 
 
-def call_policy(policy: Policy, tools: ToolSet) -> CallPolicy | None:
+def call_policy(policy: Policy, tools: ToolSet, values: MarkupInValues) -> CallPolicy | None:
     """Return the policy that decides on whole calls; ``None`` if none is needed.
 
     Raises:
@@ -230,16 +231,17 @@ def call_policy(policy: Policy, tools: ToolSet) -> CallPolicy | None:
     """
     if not policy.needs_whole_calls:
         return None
-    return RequestCallPolicy(policy, tools, Validator(tools, strict=bool(policy.strict)))
+    return RequestCallPolicy(policy, tools, Validator(tools, strict=bool(policy.strict)), values)
 
 
 class RequestCallPolicy(CallPolicy):
     """Applies the policies that need a whole call, and sets the call's status."""
 
-    def __init__(self, policy: Policy, tools: ToolSet, validator: Validator) -> None:
+    def __init__(self, policy: Policy, tools: ToolSet, validator: Validator, values: MarkupInValues) -> None:
         self._policy = policy
         self._tools = tools
         self._validator = validator
+        self._values = values
         self.arguments: str = ""
 
     def decide(self, call: CallState, arguments: str, kept: int) -> int:
@@ -253,7 +255,7 @@ class RequestCallPolicy(CallPolicy):
         known = not self._tools.known or call.name in self._tools.names
         problems = self._validator.check(call.name, self.arguments) if known else validate(self.arguments, None)
         slugs = {p.slug for p in problems}
-        call.status = call_status(call, self.arguments, self._tools, lambda: slugs)
+        call.status = call_status(call, self.arguments, self._tools, self._values.find, lambda: slugs)
         decision = self._decision(call, known, malformed=bool(slugs & NOT_AN_OBJECT))
         if decision != AS_CONTENT and call.status in INVALID:
             warn_of_call("kept" if decision == KEEP else "dropped", call.name, reason_of(call.status, problems))

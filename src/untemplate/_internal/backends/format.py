@@ -23,8 +23,10 @@ from ..machine.tentative_calls import IMMEDIATELY, NEVER, RECOVER
 from ..tokens.decoding import TokenTable, Vocabulary, size_of, vocabulary_of
 from .format_stream import FormatStream
 from .interface import OutputContext, ParserBackend
-from .recognition import OwnMarkers, markers_of, markers_within
+from .markup_in_values import MarkupInValues
+from .recognition import markers_of, markers_within
 from .requests import count_calls, get
+from .unread_markers import UnreadMarkers
 
 __all__ = ["FormatBackend", "program_of", "special_tokens_of"]
 
@@ -94,7 +96,8 @@ class FormatBackend(ParserBackend):
         self.tokenizer = tokenizer
         self._policy = policy = _policy_of(format, policy)
         self._own = frozenset(markers_of(format))
-        self._marks = OwnMarkers(format)
+        self._unread = UnreadMarkers(format)
+        self._values = MarkupInValues(format)
         self._needs_filters = not policy.needs_no_filter
         self._make_id = make_id
         self._stripped = special_text == "stripped"
@@ -153,7 +156,7 @@ class FormatBackend(ParserBackend):
         if policy is not self._policy or self._needs_filters:
             from .filters import call_policy, filters
 
-            machine.call_policy = call_policy(policy, machine.tools)
+            machine.call_policy = call_policy(policy, machine.tools, self._values)
             receiver = filters(policy, self.format, builder, machine.ledger)
         if context.prompt is not None or context.prompt_token_ids is not None:
             start(machine, self._prompt(context))
@@ -167,7 +170,7 @@ class FormatBackend(ParserBackend):
             spelled = (self.format if policy.spelled_markers == "format" else policy).spelled_markers
             scanner.proves_markers = spelled == "text"
             machine.use_ids(scanner)
-        return FormatStream(machine, builder, context.collect, self._marks, self._own, self.denied)
+        return FormatStream(machine, builder, context.collect, self._unread, self._values, self._own, self.denied)
 
     def _prompt(self, context: OutputContext) -> str:
         """Return the prompt's text without the prefill; from ids, the text after the last turn start."""

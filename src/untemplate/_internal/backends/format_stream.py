@@ -25,8 +25,10 @@ from ..machine.machine import Machine
 from ..machine.snapshot import Snapshot, snapshot
 from .abilities import abilities_of_calls
 from .call_log import INVALID, reason_of, warn_of_call
-from .recognition import OwnMarkers, foreign_marker
+from .markup_in_values import MarkupInValues
 from .stream import StreamBackend
+from .text_reports import TextReports
+from .unread_markers import UnreadMarkers
 
 if TYPE_CHECKING:
     from ..schemas.validation import Problem, Validator
@@ -40,7 +42,6 @@ _NEAR: Final = 1024
 _OPENED_BY_PROMPT: Final = (
     "; if the prompt opens reasoning, pass the prompt: what is before the close is reasoning then"
 )
-_REPORTS_OF_TEXT: Final = frozenset({"quoted_call", "held_too_long"})
 _CALL_KINDS: Final = frozenset({NAME_TEXT, ID_TEXT, ARGUMENT_TEXT})
 _KINDS: Final[dict[int, SpanKind]] = {
     MARKUP: "markup",
@@ -53,20 +54,6 @@ _KINDS: Final[dict[int, SpanKind]] = {
 }
 
 
-def _may_hold_markers(text: str) -> bool:
-    """True if a text has one of the characters that markers have; most texts do not."""
-    return (
-        "<" in text
-        or ">" in text
-        or "[" in text
-        or "]" in text
-        or "{" in text
-        or "}" in text
-        or "|" in text
-        or "｜" in text
-    )
-
-
 @final
 class FormatStream(StreamBackend):
     """One output that a Format describes."""
@@ -76,18 +63,20 @@ class FormatStream(StreamBackend):
         machine: Machine,
         builder: DeltaBuilder,
         keep_text: bool,
-        marks: OwnMarkers | None = None,
-        own_markers: frozenset[str] = frozenset(),
+        unread: UnreadMarkers,
+        values: MarkupInValues,
+        own: frozenset[str],
         denied: frozenset[str] = frozenset(),
     ) -> None:
         self._path = machine.path
         self._sends_pieces = machine.receiver is builder and not keep_text
         """True if what passes on the short path becomes a delta at once."""
         self._denied = denied
-        self._own_markers = marks
+        self._unread = unread
+        self._values = values
         self._machine = machine
         self._builder = builder
-        self._own = own_markers
+        self._own = own
         self._raw: list[str] | None = [] if keep_text else None
         self._waiting: list[DeltaMessage] | None = None
         """Deltas of another parser, while a call is open; ``None``: there were none so far."""
@@ -211,6 +200,8 @@ class FormatStream(StreamBackend):
         return snapshot(self._machine)
 
     def complete(self, result: ParsedOutput) -> None:
+        reports = TextReports(self._machine, "".join(self._raw or ()), self._unread, self._own)
+        in_content = reports.content(result.content)
         problems: list[tuple[DiagnosticCode, int, int]] = []
         for call, found in zip(self._machine.calls, result.tool_calls, strict=True):
             if call.status is None:
@@ -227,26 +218,12 @@ class FormatStream(StreamBackend):
             problems += self._uncertified(result)
         if problems:
             result.diagnostics = self._diagnostics(problems)
-        own = self._own_markers
-        has_lines = own is not None and own.has_lines
-        content = result.content
-        if content is not None and (_may_hold_markers(content) or has_lines):
-            foreign = foreign_marker(content, self._own)
-            if foreign is not None:
-                result.diagnostics.append(self._foreign(content, *foreign))
-            if own is not None:
-                found_in_content = self._unread_in_content(content, own, foreign is not None)
-                result.diagnostics += found_in_content
-                self._lower_before(result, found_in_content, own.closes_of_calls)
-        reasoning = result.reasoning
-        if reasoning is not None and own is not None and (_may_hold_markers(reasoning) or has_lines):
-            found_in_reasoning = self._unread_in_reasoning(reasoning, own)
-            if found_in_reasoning is not None:
-                result.diagnostics.append(found_in_reasoning)
-        if own is not None:
-            self._report_values(result, own)
-            self._report_signs(result, own)
-            self._report_fragment(result, own)
+        result.diagnostics += in_content
+        result.diagnostics += reports.reasoning(result.reasoning)
+        result.diagnostics += reports.values()
+        at_edge = None if result.diagnostics else reports.edges(result)
+        if at_edge is not None:
+            result.diagnostics.append(at_edge)
         if self._machine.ledger.spans:
             result.spans = self._spans(self._machine.ledger.spans)
 
@@ -279,7 +256,8 @@ class FormatStream(StreamBackend):
     def _status(self, call: CallState, arguments: str) -> CallStatus:
         """Return the status of a call when no call policy is active."""
         tools = self._machine.tools
-        return call_status(call, arguments, tools, partial(self._problems, call, arguments) if tools.known else None)
+        problems = partial(self._problems, call, arguments) if tools.known else None
+        return call_status(call, arguments, tools, self._values.find, problems)
 
     def _problems(self, call: CallState, arguments: str) -> list[str]:
         from ..schemas.validation import Validator
@@ -300,113 +278,9 @@ class FormatStream(StreamBackend):
 
     def _message(self, code: DiagnosticCode, text: str) -> str:
         """Return what a diagnostic says about this text of the output."""
-        own = self._own_markers
-        may_open = code == "stray_close" and own is not None and not self._machine.has_closed_reasoning
-        lone = may_open and own is not None and text.strip() in own.closes_of_reasoning
+        may_open = code == "stray_close" and not self._machine.has_closed_reasoning
+        lone = may_open and text.strip() in self._unread.closes_of_reasoning
         return DIAGNOSTICS[code] + _OPENED_BY_PROMPT if lone else DIAGNOSTICS[code]
-
-    def _foreign(self, content: str, marker: str, place: int, meaning: str) -> Diagnostic:
-        """Report a marker of another format in the content."""
-        raw = "".join(self._raw or ())
-        start = raw.find(content[place : place + 64])
-        if start < 0:  # the content goes on after a call
-            start = raw.find(marker)
-        message = f"content holds {marker!r}, which {meaning}"
-        return Diagnostic(code="foreign_marker", message=message, start=start, end=start + len(marker), text=marker)
-
-    def _may_report_calls(self) -> bool:
-        """True if calls are wanted, and none was made content in a way that is known or reported."""
-        machine = self._machine
-        if not machine.program.call_syntaxes or machine.has_policy_text:
-            return False
-        return all(note.code not in _REPORTS_OF_TEXT for note in machine.ledger.notes)
-
-    def _unread_in_content(self, content: str, own: OwnMarkers, foreign: bool) -> list[Diagnostic]:
-        """Report text in the content that looks like a call, or else a marker that was not read as one. ``foreign``: a
-        marker of another format is reported, so an object of any name belongs to that."""
-        wanted = self._may_report_calls()
-        tools = self._machine.tools
-        names = tools.names if tools.known or foreign else None
-        found = own.find_call(content, names) if wanted else None
-        if found is not None:
-            return [self._unread("call_like_text", content, *found)]
-        found = own.unread_in_content(content, wanted)
-        if found is None or (own.is_begun(found[1]) and "".join(self._raw or ()).endswith(found[1])):
-            return []
-        return [self._unread("unread_marker", content, *found)]
-
-    def _unread_in_reasoning(self, reasoning: str, own: OwnMarkers) -> Diagnostic | None:
-        """Report a marker in reasoning that was not read as one, or else a call in reasoning that was not closed."""
-        closed = self._machine.has_closed_reasoning
-        found = own.unread_in_reasoning(reasoning, closed)
-        if found is not None:
-            return self._unread("unread_marker", reasoning, *found)
-        tools = self._machine.tools
-        if not closed and self._may_report_calls():
-            found = own.call_in_reasoning(reasoning, tools.names if tools.known else None, bool(self._machine.calls))
-        return None if found is None else self._unread("call_like_text", reasoning, *found)
-
-    def _report_values(self, result: ParsedOutput, own: OwnMarkers) -> None:
-        """Let no call be ``ok`` that has a declared parameter in the value of another one, without its opener, or a
-        damaged marker."""
-        search = own.keys_in_values
-        if search is None:
-            return
-        tools = self._machine.tools
-        for state, call in zip(self._machine.calls, result.tool_calls, strict=True):
-            if call.status != "ok":
-                continue
-            arguments = call.function.arguments
-            tool = tools.get(call.function.name)
-            found = search.attributes_in(arguments) if tool is None else search.find(tool.properties(), arguments)
-            found = found or own.damaged_in_value(arguments)
-            if found is not None:
-                state.status = call.status = "recovered"
-                place = "".join(self._raw or ())[state.start : state.end].find(found)
-                start = state.start + max(place, 0)
-                code: DiagnosticCode = "markup_in_value"
-                result.diagnostics.append(Diagnostic(code, DIAGNOSTICS[code], start, start + len(found), found))
-
-    def _report_fragment(self, result: ParsedOutput, own: OwnMarkers) -> None:
-        """Report a piece of a marker that a text of the message has, unless something is reported."""
-        if result.diagnostics or not (result.tool_calls or result.reasoning):
-            return
-        found = own.fragment_in(result.items, self._machine.has_closed_reasoning)
-        if found is not None:
-            result.diagnostics.append(self._unread("unread_marker", *found))
-
-    def _lower_before(self, result: ParsedOutput, unread: list[Diagnostic], closes: frozenset[str]) -> None:
-        """Let no call be ``ok`` after which a close stayed content: text of the call may have become content."""
-        for diagnostic in unread:
-            if diagnostic.text in closes:
-                ended = [call for call in self._machine.calls if 0 < call.end <= diagnostic.start]
-                if ended and ended[-1].status == "ok":
-                    ended[-1].status = result.tool_calls[self._machine.calls.index(ended[-1])].status = "recovered"
-
-    def _report_signs(self, result: ParsedOutput, own: OwnMarkers) -> None:
-        """Report a marker with a sign too many that a text of the message has, unless something is reported."""
-        for text in () if result.diagnostics else (result.content, result.reasoning):
-            if text and own.has_edge(text):
-                raw = "".join(self._raw or ())
-                place = own.sign_too_many(raw)
-                if place is not None:
-                    code: DiagnosticCode = "unread_marker"
-                    start, end = place
-                    found = Diagnostic(code, DIAGNOSTICS[code], start, end, raw[start:end])
-                    result.diagnostics.append(found)
-                    return
-
-    def _unread(self, code: DiagnosticCode, text: str, place: int, found: str) -> Diagnostic:
-        """Report what is at this place of a text of the message."""
-        raw = "".join(self._raw or ())
-        before = text[max(place - 32, 0) : place]
-        start = raw.find(before + text[place : place + 64])
-        if start >= 0:
-            start += len(before)
-        else:  # a marker that was dropped is near or in it
-            start = next(at for size in (len(found), 8, 2, 0) if (at := raw.find(found[:size])) >= 0)
-        end = min(start + len(found), len(raw))
-        return Diagnostic(code=code, message=DIAGNOSTICS[code], start=start, end=end, text=found)
 
     def _spans(self, marked: list[tuple[int, int, int]]) -> list[Span]:
         """Return the spans of the output, neighbours of one kind and call joined."""

@@ -61,6 +61,8 @@ class CallState:
     """True if its arguments are known to be valid JSON; False if they are not valid or were not checked."""
     recovered: bool = False
     """True if a part of it was ended, dropped or read again."""
+    markup: str = ""
+    """Markup of the call that one of its values holds; empty if none was found, or it was not looked for."""
     status: CallStatus | None = None
     """The status that the call policy found; None if there is no call policy."""
     repairs: tuple[str, ...] = ()
@@ -73,6 +75,12 @@ class CallState:
         self.start: int = start
         """Where the marked part of the output ended when the call committed: after its name, in characters."""
 
+    def recover(self) -> None:
+        """Take note that a part of it was ended, dropped or read again, also if its status is known."""
+        self.recovered = True
+        if self.status == "ok":
+            self.status = "recovered"
+
 
 def next_index(calls: Sequence[CallState]) -> int:
     """Return the index of the call that comes after these. The first of them may have been forgotten."""
@@ -80,7 +88,11 @@ def next_index(calls: Sequence[CallState]) -> int:
 
 
 def call_status(
-    call: CallState, arguments: str, tools: ToolSet, problems: Callable[[], Iterable[str]] | None = None
+    call: CallState,
+    arguments: str,
+    tools: ToolSet,
+    markup: Callable[[str, str, ToolSet], str],
+    problems: Callable[[], Iterable[str]] | None = None,
 ) -> CallStatus:
     """Return the status of a call. The first of these that applies:
 
@@ -90,10 +102,11 @@ def call_status(
     * ``invalid_json`` or ``invalid_arguments``: a validator found that the arguments are not an object, or that they do
       not fit the tool's schema,
     * ``repaired``: a policy repaired the call, and now it is valid,
-    * ``recovered``: a part of it was ended, dropped or read again,
+    * ``recovered``: a part of it was ended, dropped or read again, or a value holds markup of the call,
     * ``ok``.
 
-    ``problems`` returns the slugs of what a validator found. It is only called when it can matter; without it the
+    ``markup`` returns such markup in the arguments of a tool, which is kept in the call, or nothing. ``problems``
+    returns the slugs of what a validator found. Both are only called when they can matter; without ``problems`` the
     arguments are not validated.
     """
     if not call.whole and not any(step.startswith("closed") for step in call.repairs):
@@ -107,7 +120,9 @@ def call_status(
         return "invalid_json" if found & NOT_AN_OBJECT else "invalid_arguments"
     if call.repairs:
         return "repaired"
-    return "recovered" if call.recovered else "ok"
+    if not call.recovered:
+        call.markup = markup(call.name, arguments, tools)
+    return "recovered" if call.recovered or call.markup else "ok"
 
 
 def _is_object(arguments: str) -> bool:

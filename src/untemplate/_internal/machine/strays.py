@@ -47,7 +47,7 @@ def _drop(context: ReaderContext, end: int) -> int:
     """Drop the text up to ``end`` after the last call, which a policy may have dropped. Return AGAIN."""
     cur = context.cur
     if context.calls:
-        context.calls[-1].recovered = True
+        context.calls[-1].recover()
     if context.holds_space:
         context.drop_space()
     context.mark(MARKUP, cur.pos)

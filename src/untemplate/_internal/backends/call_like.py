@@ -1,0 +1,98 @@
+"""Text that looks like a call: a whole marker of calls, or an object with the name of an offered tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import cached_property
+from itertools import islice
+from typing import Final, final
+
+from ...format import Format, JsonBody, LiteralArguments
+from .code_spans import in_code
+from .damaged_markers import MOST_LOOKED_AT
+from .recognition import MARKUP, texts_of
+
+__all__ = ["CallLike"]
+
+_NAMED: Final = re.compile(
+    r'(?:\{\s{0,64})?(?<!\\)"(?:name|function|tool|tool_name|function_name)"\s{0,64}:\s{0,64}"([^"\\\n]{1,256})"'
+)
+_CALL_OBJECT: Final = re.compile(
+    r'\{\s{0,64}"(?:name|function|tool|tool_name|function_name)"\s{0,64}:\s{0,64}"[^"\\\n]{1,256}"\s{0,64},'
+    r'\s{0,64}"(?:arguments|args|parameters|input)"\s{0,64}:\s{0,64}[{"]'
+)
+"""Matches an object with the name of a tool and its arguments."""
+_NAMED_BEFORE: Final = re.compile(
+    r'(?<![\w.\-])([\w.\-]{1,256}+)[\s`>]{0,136}+(?:(?<=[`> ])\w{1,16}+\s{0,64}+)?(?:\{|\W?\w?"\w{1,64}":)'
+)
+"""Matches a name directly before an object, or before the first member of one whose brace is damaged."""
+_NAME_AS_KEY: Final = re.compile(r'\{\s{0,64}"([^"\\\n]{1,256})"\s{0,64}:\s{0,64}\{')
+"""Matches an object in an object, with its key."""
+_CALLED: Final = re.compile(r"^[ \t]{0,64}\[?([\w.\-]{1,256})\((?:\w{1,64}=[^\n]{1,4096})?\)", re.MULTILINE)
+"""Matches a call in Python's syntax that a line begins with."""
+
+
+def _is_offered(name: str, tools: Collection[str] | None) -> bool:
+    """True if this is the name of an offered tool, maybe after the end of a sentence (``Sure.get_weather``)."""
+    return tools is None or name in tools or name.rpartition(".")[2] in tools
+
+
+@final
+class CallLike:
+    """Finds text that looks like a call of one format."""
+
+    def __init__(self, fmt: Format) -> None:
+        self._format = fmt
+
+    def find(self, content: str, tools: Collection[str] | None) -> tuple[int, str] | None:
+        """Return the place of the first text that looks like a call, and that text: a whole marker of calls, or a JSON
+        object with the name of an offered tool in it or directly before it, outside inline code. ``tools``: the names
+        of those that are offered; ``None`` if that is not known: the object must have arguments as well then."""
+        found = self._marker_in(content)
+        for pattern in self._patterns_of_calls(content, tools):
+            end = len(content) if found is None else found[0]
+            places = pattern.finditer(content, 0, end)
+            named = islice((n for n in places if tools is None or _is_offered(n.group(1), tools)), MOST_LOOKED_AT)
+            found = next(((n.start(), n.group()) for n in named if not in_code(content, n.start())), found)
+        return found
+
+    def _marker_in(self, content: str) -> tuple[int, str] | None:
+        pattern = self._pattern
+        if pattern is None:
+            return None
+        for found in islice(pattern.finditer(content), MOST_LOOKED_AT):
+            if not in_code(content, found.start()):
+                return found.start(), found.group()
+        return None
+
+    def _patterns_of_calls(self, content: str, tools: Collection[str] | None) -> list[re.Pattern[str]]:
+        """Return the patterns of what names a tool in content."""
+        has_braces = "{" in content or "}" in content
+        if tools is None:
+            return [_CALL_OBJECT] if has_braces else []
+        return self._patterns_of_names if tools and (has_braces or "(" in content) else []
+
+    @cached_property
+    def _patterns_of_names(self) -> list[re.Pattern[str]]:
+        """The patterns of the name of a tool, as far as this format may write one so."""
+        bodies = [way.body for way in self._format.tools]
+        patterns = [_NAMED, _NAMED_BEFORE]
+        if any(isinstance(getattr(body, "arguments", None), LiteralArguments) for body in bodies):
+            patterns.append(_CALLED)
+        if any(isinstance(body, JsonBody) and body.name_is_key for body in bodies):
+            patterns.append(_NAME_AS_KEY)
+        return patterns
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str] | None:
+        """The pattern of all markers of calls."""
+        marks = self.marks
+        return re.compile("|".join(map(re.escape, marks))) if marks else None
+
+    @cached_property
+    def marks(self) -> list[str]:
+        """The markers of calls and messages, the longest first."""
+        fmt = self._format
+        texts = texts_of(*fmt.tools, fmt.channels).difference(texts_of(fmt.reasoning))
+        return sorted(filter(MARKUP.match, texts), key=len, reverse=True)

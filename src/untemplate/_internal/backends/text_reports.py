@@ -1,0 +1,135 @@
+"""Reports of what stayed text in a message although it looks like a call or a marker.
+
+Most of it is about whole texts: the pieces of a stream do not show if a line is inline code, or if a call is offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, final
+
+from ...messages import Diagnostic, ParsedOutput
+from ..machine.diagnostics import DIAGNOSTICS, DiagnosticCode
+from ..machine.machine import Machine
+from .recognition import foreign_marker
+from .unread_markers import UnreadMarkers
+
+__all__ = ["TextReports"]
+
+_REPORTS_OF_TEXT: Final = frozenset({"quoted_call", "held_too_long"})
+
+
+def _may_hold_markers(text: str) -> bool:
+    """True if a text has one of the characters that markers have; most texts do not."""
+    return (
+        "<" in text
+        or ">" in text
+        or "[" in text
+        or "]" in text
+        or "{" in text
+        or "}" in text
+        or "|" in text
+        or "｜" in text
+    )
+
+
+@final
+class TextReports:
+    """Reports on the texts of one message. ``raw``: the output; ``own``: the markers that make a text its own."""
+
+    def __init__(self, machine: Machine, raw: str, unread: UnreadMarkers, own: frozenset[str]) -> None:
+        self._machine = machine
+        self._raw = raw
+        self._markers = unread
+        self._own = own
+
+    def content(self, text: str | None) -> list[Diagnostic]:
+        """Report a marker of another format in the content, and text that looks like a call of this one, or else a
+        marker that was not read as one. A call after which a close stayed content is ``recovered``: text of it may be
+        content."""
+        if text is None or not (_may_hold_markers(text) or self._markers.has_lines):
+            return []
+        foreign = foreign_marker(text, self._own)
+        found = [] if foreign is None else [self._foreign(text, *foreign)]
+        unread = self._unread_in_content(text, foreign is not None)
+        if unread is None:
+            return found
+        if unread.text in self._markers.closes_of_calls:
+            ended = [call for call in self._machine.calls if 0 < call.end <= unread.start]
+            if ended:
+                ended[-1].recover()
+        return [*found, unread]
+
+    def _foreign(self, content: str, marker: str, place: int, meaning: str) -> Diagnostic:
+        start = self._raw.find(content[place : place + 64])
+        if start < 0:  # the content goes on after a call
+            start = self._raw.find(marker)
+        message = f"content holds {marker!r}, which {meaning}"
+        return Diagnostic(code="foreign_marker", message=message, start=start, end=start + len(marker), text=marker)
+
+    def _may_report_calls(self) -> bool:
+        """True if calls are wanted, and none was made content in a way that is known or reported."""
+        machine = self._machine
+        if not machine.program.call_syntaxes or machine.has_policy_text:
+            return False
+        return all(note.code not in _REPORTS_OF_TEXT for note in machine.ledger.notes)
+
+    def _unread_in_content(self, content: str, foreign: bool) -> Diagnostic | None:
+        """``foreign``: a marker of another format is reported, so an object of any name belongs to that."""
+        wanted = self._may_report_calls()
+        tools = self._machine.tools
+        names = tools.names if tools.known or foreign else None
+        found = self._markers.calls.find(content, names) if wanted else None
+        if found is not None:
+            return self._unread("call_like_text", content, *found)
+        found = self._markers.in_content(content, wanted)
+        if found is None or (self._markers.is_begun(found[1]) and self._raw.endswith(found[1])):
+            return None
+        return self._unread("unread_marker", content, *found)
+
+    def reasoning(self, text: str | None) -> list[Diagnostic]:
+        """Report a marker in reasoning that was not read as one, or else a call in reasoning that was not closed."""
+        if text is None or not (_may_hold_markers(text) or self._markers.has_lines):
+            return []
+        closed = self._machine.has_closed_reasoning
+        found = self._markers.in_reasoning(text, closed)
+        if found is not None:
+            return [self._unread("unread_marker", text, *found)]
+        tools = self._machine.tools
+        if not closed and self._may_report_calls():
+            names = tools.names if tools.known else None
+            found = self._markers.call_in_reasoning(text, names, bool(self._machine.calls))
+        return [] if found is None else [self._unread("call_like_text", text, *found)]
+
+    def values(self) -> Iterator[Diagnostic]:
+        """Yield a report of each call with markup that its values hold."""
+        for call in self._machine.calls:
+            if call.markup:
+                place = self._raw[call.start : call.end].find(call.markup)
+                yield self._report("markup_in_value", call.start + max(place, 0), call.markup)
+
+    def edges(self, result: ParsedOutput) -> Diagnostic | None:
+        """Report a marker with a sign too many, or a piece of one, that a text begins or ends with."""
+        for text in (result.content, result.reasoning):
+            place = self._markers.sign_too_many(self._raw) if text and self._markers.has_edge(text) else None
+            if place is not None:
+                return self._report("unread_marker", place[0], self._raw[place[0] : place[1]])
+        if not (result.tool_calls or result.reasoning):
+            return None
+        found = self._markers.fragment_in(result.items, self._machine.has_closed_reasoning)
+        return None if found is None else self._unread("unread_marker", *found)
+
+    def _unread(self, code: DiagnosticCode, text: str, place: int, found: str) -> Diagnostic:
+        """Report what is at this place of a text of the message."""
+        raw = self._raw
+        before = text[max(place - 32, 0) : place]
+        start = raw.find(before + text[place : place + 64])
+        if start >= 0:
+            start += len(before)
+        else:  # a marker that was dropped is near or in it
+            start = next(at for size in (len(found), 8, 2, 0) if (at := raw.find(found[:size])) >= 0)
+        return self._report(code, start, found)
+
+    def _report(self, code: DiagnosticCode, start: int, found: str) -> Diagnostic:
+        end = min(start + len(found), len(self._raw))
+        return Diagnostic(code=code, message=DIAGNOSTICS[code], start=start, end=end, text=found)

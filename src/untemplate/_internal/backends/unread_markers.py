@@ -1,0 +1,207 @@
+"""Markers in the text of a message that were not read as such: damaged, in the wrong place, or a piece of one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import Final, final
+
+from ...format import Format
+from ...messages import Item
+from .call_like import CallLike
+from .code_spans import in_code, in_fence
+from .damaged_markers import LONGEST, MOST_LOOKED_AT, DamagedMarkers, is_line
+from .fragments import Fragments
+from .recognition import MARKUP, every_marker, marker_texts, texts_of
+
+__all__ = ["UnreadMarkers"]
+
+_CLOSES: Final = ("call_close", "section_close", "list_close", "arguments_close", "value_close")
+"""Fields of calls with the markers that end something."""
+_NOTHING: Final = "(?!)"
+_EDGES: Final = "<>[]|｜"
+"""Signs that markers begin and end with."""
+_EDGES_OR_SPACE: Final = _EDGES + " \t\r\n"
+
+
+@final
+class UnreadMarkers:
+    """Finds such markers of one format."""
+
+    def __init__(self, fmt: Format) -> None:
+        self._format = fmt
+        self.calls = CallLike(fmt)
+        """Finds whole markers of calls."""
+
+    @cached_property
+    def _call_openers(self) -> frozenset[str]:
+        return frozenset(texts_of(*(part for way in self._format.tools for part in (way.section_open, way.call_open))))
+
+    @cached_property
+    def closes_of_calls(self) -> frozenset[str]:
+        """The markers that close calls, their sections, arguments and values."""
+        bodies = [way.body for way in self._format.tools]
+        parts = [*self._format.tools, *bodies, *(getattr(body, "arguments", None) for body in bodies)]
+        return frozenset(texts_of(*(getattr(part, name, None) for part in parts for name in _CLOSES)))
+
+    @cached_property
+    def closes_of_reasoning(self) -> frozenset[str]:
+        """The markers that close reasoning."""
+        reasoning = self._format.reasoning
+        return frozenset() if reasoning is None else frozenset(texts_of(reasoning.close))
+
+    def in_content(self, content: str, calls: bool) -> tuple[int, str] | None:
+        """Return the place of a marker in content that is damaged, belongs to reasoning, stands around content or
+        begins a turn, and that marker. ``calls``: calls are wanted, so their markers count."""
+        around = self._around_content
+        for marker in around[0]:
+            place = content.find(marker)
+            if place >= 0 and not in_code(content, place):
+                return place, marker
+        for line in islice(self._lines.finditer(content), MOST_LOOKED_AT):
+            if not in_fence(content, line.start()):
+                return line.start(), line.group()
+        damaged = self._damaged_lines.find(content)
+        if damaged is not None and not in_fence(content, damaged[0]):
+            return damaged
+        return (self._damaged_calls if calls else around[1]).find(content) or self._turn_header_in(content)
+
+    def call_in_reasoning(self, reasoning: str, tools: Collection[str] | None, drafts: bool) -> tuple[int, str] | None:
+        """Return the place of the first text that looks like a call, as ``CallLike.find`` does, or of a marker around
+        content, in reasoning that was not closed. Messages with headers have an end of their own. ``drafts``: what
+        begins with a whole opener is a draft, because calls follow."""
+        if self._format.channels is not None:
+            return None
+        found = self.calls.find(reasoning, tools)
+        for marker in self._around_content[0]:
+            place = reasoning.find(marker)
+            if place >= 0 and (found is None or place < found[0]) and not in_code(reasoning, place):
+                found = place, marker
+        return None if found is None or (drafts and found[1] in self._call_openers) else found
+
+    def is_begun(self, text: str) -> bool:
+        """True if a text is a marker without two or more characters of its end."""
+        return any(mark.startswith(text) and len(mark) - len(text) > 1 for mark in self._whole_texts)
+
+    def in_reasoning(self, reasoning: str, closed: bool) -> tuple[int, str] | None:
+        """Return the place of a damaged opener that reasoning begins with, of a damaged close in it or of the header
+        of a turn, and that marker. ``closed``: reasoning was closed, so its close is not in it."""
+        only = self._only_markers.fullmatch(reasoning)
+        if only is not None:
+            return only.start(1), only.group(1)
+        opens, closes = self._damaged_reasoning
+        found = opens.find(reasoning[:LONGEST])
+        if found is not None and not reasoning[: found[0]].strip():
+            return found
+        return (None if closed else self._unclosed(reasoning, closes)) or self._turn_header_in(reasoning)
+
+    def _unclosed(self, reasoning: str, closes: DamagedMarkers) -> tuple[int, str] | None:
+        """Return the place of a damaged close of reasoning that was not closed, or of another opener in it."""
+        opener = next(iter(self._reasoning_openers), "")
+        place = reasoning.find(opener) if opener else -1
+        return closes.find(reasoning) if place < 0 or in_code(reasoning, place) else (place, opener)
+
+    @cached_property
+    def has_lines(self) -> bool:
+        """True if a marker of reasoning is a line of words, so text without signs of markup may hold one."""
+        return bool(self._line_texts)
+
+    @cached_property
+    def _line_texts(self) -> list[str]:
+        """The markers of reasoning that are a line of words."""
+        reasoning = self._format.reasoning
+        return [] if reasoning is None else sorted(filter(is_line, texts_of(reasoning.open, reasoning.close)))
+
+    @cached_property
+    def _lines(self) -> re.Pattern[str]:
+        """The pattern of them."""
+        lines = "|".join(map(re.escape, self._line_texts))
+        return re.compile(rf"^(?:{lines})$" if lines else _NOTHING, re.MULTILINE)
+
+    @cached_property
+    def _damaged_lines(self) -> DamagedMarkers:
+        return DamagedMarkers(self._line_texts, self._whole)
+
+    @cached_property
+    def _reasoning_openers(self) -> list[str]:
+        reasoning = self._format.reasoning
+        return [] if reasoning is None else sorted(filter(MARKUP.match, texts_of(reasoning.open)))
+
+    @staticmethod
+    def has_edge(text: str) -> bool:
+        """True if a text begins or ends with a sign that markers begin or end with."""
+        return (text[0] in _EDGES_OR_SPACE and text.lstrip()[:1] in _EDGES) or (
+            text[-1] in _EDGES_OR_SPACE and text.rstrip()[-1:] in _EDGES
+        )
+
+    def sign_too_many(self, raw: str) -> tuple[int, int] | None:
+        """Return where a whole marker begins and ends whose first or last sign is doubled (``<<tool_call>``) in the
+        output ``raw``. A sign of it may be all that a text begins or ends with."""
+        found = self._doubled_edges.search(raw)
+        return None if found is None else found.span()
+
+    @cached_property
+    def _doubled_edges(self) -> re.Pattern[str]:
+        marks = [text for text in self._whole_texts if text[0] in _EDGES and text[-1] in _EDGES]
+        doubled = [edge for text in marks for edge in (text[0] + text, text + text[-1])]
+        return re.compile("|".join(map(re.escape, doubled)) or "(?!)")
+
+    def fragment_in(self, items: Sequence[Item], closed: bool) -> tuple[str, int, str] | None:
+        """Return the text with a piece of a marker, its place and the piece, as `Fragments.find` does."""
+        return self._fragments.find(items, closed)
+
+    @cached_property
+    def _fragments(self) -> Fragments:
+        reasoning = self._format.reasoning
+        opens, closes = ((), ()) if reasoning is None else (texts_of(reasoning.open), texts_of(reasoning.close))
+        return Fragments(self._whole_texts, sorted(opens), sorted(closes))
+
+    def _turn_header_in(self, text: str) -> tuple[int, str] | None:
+        """Return the place of the header of a turn, and the header: a model that has not stopped begins another turn
+        so."""
+        header = self._turn_header
+        place = text.find(header) if header else -1
+        return None if place < 0 or in_code(text, place) else (place, header)
+
+    @cached_property
+    def _turn_header(self) -> str:
+        """The header of a turn, if that is markup; otherwise nothing. Formats of messages read their headers."""
+        start = self._format.turn.start if self._format.channels is None else None
+        header = "" if start is None else start.text.strip()
+        return header if MARKUP.match(header) else ""
+
+    @cached_property
+    def _around_content(self) -> tuple[list[str], DamagedMarkers]:
+        """The markers around content that are special tokens, and these damaged."""
+        fmt = self._format
+        texts = sorted(text for text in texts_of(fmt.content) if any(token in text for token in fmt.special_tokens))
+        return texts, DamagedMarkers(texts, self._whole)
+
+    @cached_property
+    def _damaged_calls(self) -> DamagedMarkers:
+        return DamagedMarkers([*self.calls.marks, *self._around_content[0]], self._whole)
+
+    @cached_property
+    def _damaged_reasoning(self) -> tuple[DamagedMarkers, DamagedMarkers]:
+        reasoning = self._format.reasoning
+        if reasoning is None:
+            return DamagedMarkers((), self._whole), DamagedMarkers((), self._whole)
+        return DamagedMarkers(texts_of(reasoning.open), self._whole), DamagedMarkers(
+            texts_of(reasoning.close), self._whole
+        )
+
+    @cached_property
+    def _whole(self) -> re.Pattern[str]:
+        """The pattern of all markers."""
+        return every_marker(self._format)
+
+    @cached_property
+    def _only_markers(self) -> re.Pattern[str]:
+        """The pattern of a text that is markers and nothing else."""
+        return re.compile(rf"\s*+((?:(?:{self._whole.pattern})\s*+)++)")
+
+    @cached_property
+    def _whole_texts(self) -> list[str]:
+        return marker_texts(self._format)
