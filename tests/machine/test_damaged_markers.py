@@ -69,10 +69,31 @@ def test_a_name_before_an_object_is_like_a_call() -> None:
 
 
 def test_an_unknown_channel_is_reported() -> None:
-    raw = "<|channel|>commentaryfunctions.ping <|constrain|>json<|message|>{}"
+    raw = "<|channel|>comentary <|constrain|>json<|message|>{}"
     calls, diagnostics, content = read("gpt-oss", raw)
     assert (calls, content) == ([], "{}")
-    assert [code for code, _ in diagnostics] == ["broken_header"]
+    assert diagnostics[0][0] == "broken_header"
+
+
+@pytest.mark.parametrize("marker", [" t=", " o=", " to", " to =", " ot=", " xo=", " toq=", " to==", " TO=", ""])
+def test_the_prefix_of_a_name_shows_a_recipient_whose_marker_is_damaged(marker: str) -> None:
+    header = f"<|channel|>commentary{marker}"
+    raw = f"{header}functions.ping <|constrain|>json<|message|>{{}}<|call|>"
+    assert read("gpt-oss", raw) == ([("ping", "{}", "recovered")], [("broken_header", header)], None)
+
+
+def test_a_recipient_without_a_name_is_reported() -> None:
+    raw = "<|channel|>commentary to=functions. json<|message|>{}<|call|>"
+    assert [code for code, _ in read("gpt-oss", raw)[1]] == ["broken_header"]
+
+
+def test_a_name_that_ends_in_the_type_of_the_arguments_is_unusual() -> None:
+    def codes(header: str) -> list[str]:
+        raw = f"<|channel|>commentary to=functions.{header}<|message|>{{}}<|call|>"
+        return [d.code for d in OutputParser.named("gpt-oss").parse(raw).diagnostics]
+
+    assert codes("notejson") == codes("json") == ["unusual_name"]
+    assert codes("notejson <|constrain|>json") == codes("parse_json") == []
 
 
 def test_with_tools_unknown_a_key_in_a_value_is_markup() -> None:
@@ -175,3 +196,73 @@ def test_what_is_left_of_another_parameter_is_markup_in_a_value(name: str, raw: 
 def test_other_tags_with_the_name_of_a_parameter_are_text(name: str, call: str, value: str) -> None:
     parsed = OutputParser.named(name).parse(call % value, tools=SAVE)
     assert [(one.status, parsed.diagnostics) for one in parsed.tool_calls] == [("ok", [])]
+
+
+HERMES = '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"),
+    [
+        (f"<think>\nHm.nk>\n\nSure.\n{HERMES}", "nk>"),
+        (f"<think>\nHm.\n</th\u597d\n{HERMES}", "</th"),
+        (f"ink>\nHm.\n</think>\n\n{HERMES}", "ink>"),
+        (f"<think>\nHm.\n</tool_call>\n</think>\n\n{HERMES}", "</tool_call>"),
+        (f"</tool_call>\nHm.\n</think>\n\n{HERMES}", "</tool_call>"),
+        (f"<think>\nHm.\n</think>\n\n{HERMES}\n<tool_call_\n{HERMES}", "<tool_call"),
+        (f"<think>\nHm.\n</think>\n\n{HERMES}\nx|>", "x|>"),
+    ],
+)
+def test_a_piece_of_a_marker_at_the_edge_of_a_text_is_reported(raw: str, found: str) -> None:
+    calls, diagnostics, _ = read("hermes+qwen3-vl-thinking", raw)
+    assert [status for _, _, status in calls] == ["ok"] * len(calls) != []
+    assert diagnostics == [("unread_marker", found)]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        f"<think>\nIf a->k>b.\n{HERMES}",
+        f"<think>\nA </table> and </table.\n{HERMES}",
+        f"<think>\nUse </thought then.\n{HERMES}",
+        f"<think>\nHm.\n</think>\n\n<b>Sure</b>\n{HERMES}",
+        "<think>\nHm.\n</think>\n\n[1]",
+    ],
+)
+def test_other_signs_at_the_edge_of_a_text_are_text(raw: str) -> None:
+    assert read("hermes+qwen3-vl-thinking", raw)[1] == []
+
+
+def test_a_key_that_joins_two_parameters_is_broken() -> None:
+    raw = "<tool_call>\n<function=get_weather>\n<parameter=cityunit>\nOslo\n</parameter>\n</function>\n</tool_call>"
+    assert read("qwen3_coder", raw)[:2] == (
+        [("get_weather", '{"cityunit": "Oslo"}', "recovered")],
+        [("broken_key", "cityunit")],
+    )
+
+
+def test_a_marker_in_an_element_lowers_the_call() -> None:
+    inner = f"{NS}<city>item>Oslo{NS}</item>{NS}<item>Bergen{NS}</item>{NS}</city>"
+    raw = f'{NS}<tool_call>\n{NS}<invoke name="get_weather">{inner}{NS}</invoke>\n{NS}</tool_call>'
+    calls, diagnostics, _ = read("minimax_m3", raw)
+    assert [status for _, _, status in calls] == ["recovered"]
+    assert [code for code, _ in diagnostics] == ["markup_in_value"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Look. get_weather(city="Oslo"), ping()',
+        'Look. [get_weather(city="Oslo"), ping()',
+        'get_weather(city="Oslo")\nx',
+    ],
+)
+def test_calls_in_pythons_syntax_that_stay_content_are_reported(text: str) -> None:
+    for name in ("pythonic", "llama4_pythonic"):
+        calls, diagnostics, content = read(name, text)
+        assert (calls, content) == ([], text)
+        assert [code for code, _ in diagnostics] == ["call_like_text"]
+
+
+def test_a_function_in_prose_is_no_call() -> None:
+    assert read("pythonic", 'The function get_weather(city="Oslo") returns text, and so does ping().')[1] == []

@@ -24,18 +24,28 @@ _CALL_OBJECT: Final = re.compile(
 )
 """Matches an object with the name of a tool and its arguments."""
 _NAMED_BEFORE: Final = re.compile(
-    r'(?<![\w.\-])([\w.\-]{1,256}+)[\s`>]{0,136}+(?:(?<=[`> ])\w{1,16}+\s{0,64}+)?(?:\{|\W?\w?"\w{1,64}":)'
+    r'(?<![\w.\-])([\w.\-]{1,256}+)(?=([\s`>]{0,136}+(?:(?<=[`> ])\w{1,16}+\s{0,64}+)?(?:\{|\W?\w?"\w{1,64}":)))'
 )
-"""Matches a name directly before an object, or before the first member of one whose brace is damaged."""
+"""Matches a name directly before an object, or before the first member of one whose brace is damaged. A word may come
+between, which may be the name as well."""
+_BEFORE_CALL: Final = ".!?: \t\n"
 _NAME_AS_KEY: Final = re.compile(r'\{\s{0,64}"([^"\\\n]{1,256})"\s{0,64}:\s{0,64}\{')
 """Matches an object in an object, with its key."""
-_CALLED: Final = re.compile(r"^[ \t]{0,64}\[?([\w.\-]{1,256})\((?:\w{1,64}=[^\n]{1,4096})?\)", re.MULTILINE)
-"""Matches a call in Python's syntax that a line begins with."""
+_CALLED: Final = re.compile(
+    r"(?:^[ \t]{0,64}+|[.!?:][ \t]++)\[?([\w.\-]{1,256}+)\((?:\)|\w{1,64}+=[^\n()]{1,256}+\)?)", re.MULTILINE
+)
+"""Matches a call in Python's syntax, or a list of them, that begins a line or a sentence."""
 
 
 def _is_offered(name: str, tools: Collection[str] | None) -> bool:
     """True if this is the name of an offered tool, maybe after the end of a sentence (``Sure.get_weather``)."""
     return tools is None or name in tools or name.rpartition(".")[2] in tools
+
+
+def _at(found: re.Match[str]) -> tuple[int, str]:
+    """Return the place of what was found, and the text, without the end of a sentence before it."""
+    start = found.start() + len(found.group()) - len(found.group().lstrip(_BEFORE_CALL))
+    return start, found.string[start : max(found.end(), found.end(found.lastindex or 0))]
 
 
 @final
@@ -54,7 +64,7 @@ class CallLike:
             end = len(content) if found is None else found[0]
             places = pattern.finditer(content, 0, end)
             named = islice((n for n in places if tools is None or _is_offered(n.group(1), tools)), MOST_LOOKED_AT)
-            found = next(((n.start(), n.group()) for n in named if not in_code(content, n.start())), found)
+            found = next((_at(n) for n in named if not in_code(content, n.start())), found)
         return found
 
     def _marker_in(self, content: str) -> tuple[int, str] | None:
@@ -78,11 +88,16 @@ class CallLike:
         """The patterns of the name of a tool, as far as this format may write one so."""
         bodies = [way.body for way in self._format.tools]
         patterns = [_NAMED, _NAMED_BEFORE]
-        if any(isinstance(getattr(body, "arguments", None), LiteralArguments) for body in bodies):
+        if self.is_literal:
             patterns.append(_CALLED)
         if any(isinstance(body, JsonBody) and body.name_is_key for body in bodies):
             patterns.append(_NAME_AS_KEY)
         return patterns
+
+    @cached_property
+    def is_literal(self) -> bool:
+        """True if calls are written as in a programming language."""
+        return any(isinstance(getattr(way.body, "arguments", None), LiteralArguments) for way in self._format.tools)
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final, final
 
-from ..machine.lexer import shared_start
+from ..machine.lexer import WS, shared_start
 from .code_spans import in_code
 from .recognition import MARKUP
 
@@ -16,7 +16,7 @@ __all__ = ["LONGEST", "MOST_LOOKED_AT", "SHORTEST", "DamagedMarkers", "is_line"]
 MOST_LOOKED_AT: Final = 64
 """Places of one marker, or of names of tools, that are looked at. More of them are a text about markers."""
 _SHORTEST_LINE: Final = 16
-"""Fewest characters of a marker of words, which stands on its line."""
+"""Fewest characters of a marker of words, which is a line of its own."""
 
 
 def is_line(text: str) -> bool:
@@ -86,7 +86,7 @@ def _with_first_half(text: str, first: str, last: str) -> Iterator[tuple[int, in
         start = place + len(first)
         size = _damaged_size(text[start : start + len(last) + 1], last)
         if size < 0:
-            size = _cut_size(text[start : start + len(last)], last)
+            size = _cut_size(text, start, last)
             size = size if _JOINT.search(text, place + 1, start + size) is not None else -1
         if size >= 0:
             yield place, start + size
@@ -95,7 +95,10 @@ def _with_first_half(text: str, first: str, last: str) -> Iterator[tuple[int, in
 def _with_last_half(text: str, first: str, last: str) -> Iterator[tuple[int, int]]:
     """The same where the first half is damaged."""
     for place in _places(text, last):
-        size = _damaged_size(text[max(place - len(first) - 1, 0) : place][::-1], first[::-1])
+        before = text[max(place - len(first) - 1, 0) : place][::-1]
+        size = _damaged_size(before, first[::-1])
+        if size < 0 and last.endswith(_BARS) and _TAG_BEGUN.search(text, max(place - LONGEST, 0), place) is None:
+            size = shared_start(before, first[::-1])
         if size >= 0:
             yield place - size, place + len(last)
 
@@ -116,18 +119,38 @@ def _places(text: str, half: str) -> Iterator[int]:
         place = text.find(half, place + 1)
 
 
+_BARS: Final = ("|>", "｜>")
+"""Ends of markers that no other language has."""
+_REST_OF_TAG: Final = re.compile(r"[^<>\s]*+>")
+_ENDS_WORD: Final = frozenset(("", *WS))
+_ENDS_TAG: Final = _ENDS_WORD | {"<"}
+
+
 def _is_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
+_TAG_BEGUN: Final = re.compile(r"<[^<>\s]*+\Z")
+"""Matches a tag that has no end. A pattern is only searched up to a place, so this is the end of the text."""
 _JOINT: Final = re.compile("[_|｜:▁]")
 """Matches what a marker has, and the words of prose and the tags of HTML have not."""
 
 
-def _cut_size(text: str, half: str) -> int:
-    """Return how much of the text is this half of a marker without its end; -1 if it goes on in another way."""
-    size = shared_start(text, half)
-    return size if size < len(half) and not text[size : size + 1].strip(" \t\r\n<") else -1
+def _cut_size(text: str, start: int, half: str) -> int:
+    """Return how much of the text at ``start`` is this half of a marker without its end; -1 if another tag or,
+    after a marker without bars, a longer word is there."""
+    size = shared_start(text[start : start + len(half)], half)
+    if size == len(half):
+        return -1
+    rest = text[start + size : start + size + LONGEST]
+    if rest[:1] in _ENDS_TAG:
+        return size
+    return size if half.endswith(_BARS) and _REST_OF_TAG.match(rest) is None else -1
+
+
+def _is_alone(text: str, place: int) -> bool:
+    """True if the character at this place is the last one of a tag: white space follows, or nothing."""
+    return text[place + 1 : place + 2] in _ENDS_WORD
 
 
 def _damaged_size(text: str, half: str) -> int:
@@ -143,7 +166,7 @@ def _damaged_size(text: str, half: str) -> int:
         return -1
     if text[same + 1 :].startswith(half[same:]):
         return len(half) + 1
-    if not rest and _is_word(half[-2:-1]) and _is_word(text[same : same + 1]):
+    if not rest and _is_word(half[-2:-1]) and _is_word(text[same : same + 1]) and not _is_alone(text, same):
         return -1
     if half[same : same + 2][::-1] + half[same + 2 :] == text[same : len(half)]:
         return len(half)

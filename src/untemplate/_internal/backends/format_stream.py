@@ -234,12 +234,22 @@ class FormatStream(StreamBackend):
             yield note.code, note.start, note.end
         for at in () if machine.scanner is None else machine.scanner.ambiguous:
             yield "ambiguous_marker", at, at
-        unusual = [] if machine.tools.known else [c for c in machine.calls if _USUAL_NAME.fullmatch(c.name) is None]
+        if not machine.tools.known:
+            yield from self._unusual_names()
+
+    def _unusual_names(self) -> Iterator[tuple[DiagnosticCode, int, int]]:
+        unusual = [call for call in self._machine.calls if self._is_unusual(call.name)]
         raw = "".join(self._raw or ()) if unusual else ""
         for call in unusual:
             start = raw.rfind(call.name, max(call.start - _NEAR, 0), call.start + 1)
             start = call.start if start < 0 else start
-            yield "unusual_name", start, start + len(call.name)
+            end = start + len(call.name)
+            if _USUAL_NAME.fullmatch(call.name) is None or self._unread.constraint not in raw[end : call.start]:
+                yield "unusual_name", start, end
+
+    def _is_unusual(self, name: str) -> bool:
+        """True if this is hardly the name of a tool, or may have swallowed the type of its arguments."""
+        return _USUAL_NAME.fullmatch(name) is None or self._unread.ends_in_constraint(name)
 
     def _uncertified(self, result: ParsedOutput) -> Iterator[tuple[DiagnosticCode, int, int]]:
         """Yield a diagnostic for each call that needs an ability which the certificate denies."""

@@ -11,56 +11,51 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, final
 
-from ...format import Format, TaggedArguments
+from ...format import ElementArguments, Format, TaggedArguments
 from ...tools import ToolSet
 from ..machine.arguments.lookahead import is_nearly
+from ..machine.lexer import WS
 from .call_like import CallLike
 from .damaged_markers import LONGEST, SHORTEST, DamagedMarkers
-from .recognition import every_marker
+from .recognition import MARKUP, every_marker, texts_of
 
 __all__ = ["MarkupInValues"]
 
 _NO_TAG: Final = re.compile(r"(?:\A|[\s>]|(?<=[:\s\[,])\")[^\s<>=\"'/`]*+\Z")
 """Matches text after which no tag, attribute or path is open."""
+_NO_WORD: Final = frozenset(("", ">", "=", '"', *WS))
+"""Signs before a key that is not a part of a word; empty at the beginning of a value."""
 _OTHER_TAG: Final = re.compile(r"</?[\w.\-]+>")
 """Matches a whole tag that may be one of another language."""
 
 
 @final
-class MarkupInValues:
-    """Finds such markup in the arguments of the calls of one format."""
+class _Keys:
+    """Finds the parameters of tagged arguments in a value: all but the opener is there, or that is damaged."""
 
-    def __init__(self, fmt: Format) -> None:
-        bodies = (getattr(way.body, "arguments", None) for way in fmt.tools)
-        ways = [arguments for arguments in bodies if isinstance(arguments, TaggedArguments)]
+    def __init__(self, ways: Iterable[TaggedArguments]) -> None:
+        ways = list(ways)
         after = [_after_key(way) for way in ways]
-        self._openers = [opener for way in ways if len(opener := way.key_open.text.strip()) >= SHORTEST]
+        openers = [way.key_open.text.strip() for way in ways]
+        self._openers = [opener for opener in openers if len(opener) >= SHORTEST]
+        before_values = [(way.value_open or way.key_close).text for way in ways]
+        self._spaces = tuple({text[len(text.rstrip(WS)) :] for text in before_values})
+        """White space before a value, as the renderer writes it."""
         self._after = "|".join(text for pair in after for text in pair if text)
-        attributes = "|".join(whole for whole, first in after if first)
-        self._attributes = re.compile(rf"(?<=\w)(?:{attributes})") if attributes else None
-        self._damaged = DamagedMarkers(CallLike(fmt).marks, every_marker(fmt)) if ways else None
+        attributes = "|".join(whole for whole, first in after if first) or "(?!)"
+        self._attributes = re.compile(rf"(?<=\w)(?:{attributes})")
 
-    def find(self, name: str, arguments: str, tools: ToolSet) -> str:
-        """Return the first markup in the values of a call of this name; empty without any."""
-        if self._damaged is None:
-            return ""
-        text = arguments.replace('\\"', '"')
-        tool = tools.get(name)
-        if tool is None:
-            attributes = None if self._attributes is None else self._attributes.search(text)
-            if attributes is not None:
-                return attributes.group()
-        text = text.replace("\\n", "\n")
-        found = "" if tool is None else self._key_in(text, tool.properties(), arguments)
-        may_hold_tags = "<" in text or ">" in text or "[" in text
-        return self._damaged_in(text, self._damaged) if may_hold_tags and not found else found
+    def find_attribute(self, text: str) -> str:
+        """Return what comes between a key and its value, if that has attributes and follows a word."""
+        found = self._attributes.search(text)
+        return "" if found is None else found.group()
 
-    def _key_in(self, text: str, declared: Iterable[str], arguments: str) -> str:
-        """Return the first of the declared parameters that is not a key of these arguments and is in a value: all but
-        its opener is there, or that is damaged."""
-        missing = tuple(key for key in declared if f'"{key}":' not in arguments)
-        for found in _keys(missing, self._after).finditer(text) if missing else ():
-            if self._may_begin(text[max(found.start() - LONGEST, 0) : found.start()]):
+    def find(self, text: str, missing: tuple[str, ...]) -> str:
+        """Return the first of the parameters that are not among the arguments and are in the text."""
+        for found in _pattern_of(missing, self._after).finditer(text) if missing else ():
+            before = text[max(found.start() - LONGEST, 0) : found.start()]
+            alone = before[-1:] in _NO_WORD or text.startswith(self._spaces, found.end())
+            if alone and self._may_begin(before):
                 return found.group(1)
         return ""
 
@@ -71,15 +66,46 @@ class MarkupInValues:
             return True
         return any(is_nearly(before[-len(opener) - more :], opener) for opener in self._openers for more in (-1, 0, 1))
 
-    @staticmethod
-    def _damaged_in(text: str, markers: DamagedMarkers) -> str:
-        """Return a damaged marker of calls in a value. It is no whole tag of another name."""
-        found = markers.find(text)
-        return "" if found is None or _OTHER_TAG.fullmatch(found[1]) is not None else found[1]
+
+@final
+class MarkupInValues:
+    """Finds such markup in the arguments of the calls of one format."""
+
+    def __init__(self, fmt: Format) -> None:
+        bodies = [getattr(way.body, "arguments", None) for way in fmt.tools]
+        tagged = [arguments for arguments in bodies if isinstance(arguments, TaggedArguments)]
+        elements = texts_of(*(arguments for arguments in bodies if isinstance(arguments, ElementArguments)))
+        self._keys = _Keys(tagged)
+        self._of_elements = sorted(filter(MARKUP.match, elements))
+        """Markers before the name of an element, if they are markup that no value has."""
+        has_markup = bool(tagged or self._of_elements)
+        self._damaged = DamagedMarkers(CallLike(fmt).marks, every_marker(fmt)) if has_markup else None
+
+    def find(self, name: str, arguments: str, tools: ToolSet) -> str:
+        """Return the first markup in the values of a call of this name; empty without any."""
+        if self._damaged is None:
+            return ""
+        text = arguments.replace('\\"', '"')
+        tool = tools.get(name)
+        if tool is None:
+            found = self._keys.find_attribute(text)
+        else:
+            missing = tuple(key for key in tool.properties() if f'"{key}":' not in arguments)
+            found = self._keys.find(text.replace("\\n", "\n"), missing)
+        return found or self._marker_in(text.replace("\\n", "\n"), self._damaged)
+
+    def _marker_in(self, text: str, damaged: DamagedMarkers) -> str:
+        """Return a marker in a value: a whole one of elements, or a damaged one that is no whole tag of another
+        name."""
+        if not ("<" in text or ">" in text or "[" in text):
+            return ""
+        whole = next((marker for marker in self._of_elements if marker in text), "")
+        found = None if whole else damaged.find(text)
+        return whole if found is None or _OTHER_TAG.fullmatch(found[1]) is not None else found[1]
 
 
 @lru_cache(maxsize=256)
-def _keys(keys: tuple[str, ...], after: str) -> re.Pattern[str]:
+def _pattern_of(keys: tuple[str, ...], after: str) -> re.Pattern[str]:
     """Return the pattern of these keys before what comes between a key and its value."""
     return re.compile(f"({'|'.join(map(re.escape, sorted(keys, key=len, reverse=True)))})(?:{after})")
 

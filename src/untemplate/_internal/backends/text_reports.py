@@ -47,7 +47,7 @@ class TextReports:
         """Report a marker of another format in the content, and text that looks like a call of this one, or else a
         marker that was not read as one. A call after which a close stayed content is ``recovered``: text of it may be
         content."""
-        if text is None or not (_may_hold_markers(text) or self._markers.has_lines):
+        if text is None or not (_may_hold_markers(text) or self._markers.has_lines or self._may_be_called(text)):
             return []
         foreign = foreign_marker(text, self._own)
         found = [] if foreign is None else [self._foreign(text, *foreign)]
@@ -59,6 +59,10 @@ class TextReports:
             if ended:
                 ended[-1].recover()
         return [*found, unread]
+
+    def _may_be_called(self, text: str) -> bool:
+        """True if a text may hold calls that have none of these characters."""
+        return "(" in text and self._markers.calls.is_literal
 
     def _foreign(self, content: str, marker: str, place: int, meaning: str) -> Diagnostic:
         start = self._raw.find(content[place : place + 64])

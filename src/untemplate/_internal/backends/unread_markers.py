@@ -40,6 +40,17 @@ class UnreadMarkers:
         return frozenset(texts_of(*(part for way in self._format.tools for part in (way.section_open, way.call_open))))
 
     @cached_property
+    def constraint(self) -> str:
+        """The type of the arguments that the header of a call has; empty without one."""
+        channels = self._format.channels
+        return (channels.call_constraint or "") if channels is not None else ""
+
+    def ends_in_constraint(self, name: str) -> bool:
+        """True if a name ends in that type, and nothing comes between."""
+        rest = name.removesuffix(self.constraint)
+        return rest != name and (not rest or rest[-1].isalnum())
+
+    @cached_property
     def closes_of_calls(self) -> frozenset[str]:
         """The markers that close calls, their sections, arguments and values."""
         bodies = [way.body for way in self._format.tools]
@@ -53,7 +64,7 @@ class UnreadMarkers:
         return frozenset() if reasoning is None else frozenset(texts_of(reasoning.close))
 
     def in_content(self, content: str, calls: bool) -> tuple[int, str] | None:
-        """Return the place of a marker in content that is damaged, belongs to reasoning, stands around content or
+        """Return the place of a marker in content that is damaged, belongs to reasoning, surrounds content or
         begins a turn, and that marker. ``calls``: calls are wanted, so their markers count."""
         around = self._around_content
         for marker in around[0]:
@@ -75,11 +86,13 @@ class UnreadMarkers:
         if self._format.channels is not None:
             return None
         found = self.calls.find(reasoning, tools)
+        if drafts and found is not None and found[1] in self._call_openers:
+            found = None
         for marker in self._around_content[0]:
             place = reasoning.find(marker)
             if place >= 0 and (found is None or place < found[0]) and not in_code(reasoning, place):
                 found = place, marker
-        return None if found is None or (drafts and found[1] in self._call_openers) else found
+        return found
 
     def is_begun(self, text: str) -> bool:
         """True if a text is a marker without two or more characters of its end."""
@@ -155,8 +168,8 @@ class UnreadMarkers:
     @cached_property
     def _fragments(self) -> Fragments:
         reasoning = self._format.reasoning
-        opens, closes = ((), ()) if reasoning is None else (texts_of(reasoning.open), texts_of(reasoning.close))
-        return Fragments(self._whole_texts, sorted(opens), sorted(closes))
+        opens = () if reasoning is None else texts_of(reasoning.open)
+        return Fragments(self._whole_texts, opens, self.closes_of_reasoning, self._call_openers, self.closes_of_calls)
 
     def _turn_header_in(self, text: str) -> tuple[int, str] | None:
         """Return the place of the header of a turn, and the header: a model that has not stopped begins another turn

@@ -83,6 +83,11 @@ class FreeText:
         self.judge.begin_output()
         self._reopened = None
 
+    @property
+    def has_closed_reasoning(self) -> bool:
+        """True if a marker has closed reasoning, and what has begun again as well."""
+        return self.judge.has_closed and self._reopened is None
+
     def finish(self) -> None:
         """End the output."""
         self._report_unclosed()

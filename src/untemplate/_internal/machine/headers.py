@@ -129,14 +129,25 @@ class HeaderReader:
                 context.report("broken_header", cur.pos, body)
             self._begin_message(channel in header.reasoning or kind == IN_REASONING, end)
             return READ_TEXT
-        at += cur.pos + len(recipient)
-        context.mark(MARKUP, at - len(name))
-        context.mark(NAME_TEXT, at)
+        self._begin_named_call(header, piece, name, at + len(recipient), end)
+        return READ_CALL
+
+    def _begin_named_call(self, header: HeaderSyntax, piece: str, name: str, name_end: int, end: int) -> None:
+        """Begin the call of a tool whose name ends at ``name_end`` of the header, which ends at ``end``."""
+        context = self.context
+        cur = context.cur
+        damaged = header.has_damaged_recipient(piece, name_end - len(name))
+        if damaged:
+            context.report("broken_header", cur.pos, cur.pos + name_end - len(header.namespace + name))
+        context.mark(MARKUP, cur.pos + name_end - len(name))
+        context.mark(NAME_TEXT, cur.pos + name_end)
         context.mark(MARKUP, end)
         cur.pos = end
         self._begin_quotation()
-        self._calls.enter_arguments(program.call_syntaxes[0], name, not (header.bare or self._is_in_prose()))
-        return READ_CALL
+        is_raw = not (header.bare or self._is_in_prose())
+        self._calls.enter_arguments(context.program.call_syntaxes[0], name, is_raw)
+        if damaged:
+            self._calls.recover()
 
     def _call_in_message(self, header: HeaderSyntax, end: int, name: str, name_start: int) -> int:
         """Begin the call that the text of a message is, after a header that ends at ``end``. ``name``: the tool, if the

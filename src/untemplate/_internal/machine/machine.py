@@ -397,8 +397,8 @@ class Machine(Runner):
 
     @property
     def has_closed_reasoning(self) -> bool:
-        """True if a marker has closed reasoning."""
-        return self._text.judge.has_closed
+        """True if a marker has closed reasoning, and what has begun again as well."""
+        return self._text.has_closed_reasoning
 
     @property
     def in_reasoning(self) -> bool:

@@ -167,16 +167,31 @@ class HeaderSyntax:
         if self.bare or not channel or channel in self.only_text:
             return True
         known = channel in self.content or channel in self.reasoning
-        return known and not any(marker in text for marker in self.constraint)
+        return known and not any(marker in text for marker in (*self.constraint, *self.namespaces))
+
+    @property
+    def namespaces(self) -> tuple[str, ...]:
+        """The prefix of the tools' names, if they have one."""
+        return (self.namespace,) if self.namespace else ()
+
+    def has_damaged_recipient(self, text: str, start: int) -> bool:
+        """True if no marker is directly before the recipient, of which the name begins at ``start`` of a header."""
+        before = text[:start].removesuffix(self.namespace)
+        return not (self.bare or before.endswith(tuple(marker.strip(WS) for marker in self.recipient)))
 
     def parts(self, text: str) -> tuple[str, int, str]:
-        """Return (recipient, its place, channel) of a header. What it does not have is empty."""
+        """Return (recipient, its place, channel) of a header. What it does not have is empty. The prefix of a tool's
+        name shows a recipient also where the marker before it is damaged."""
         if self.bare:
             word = text.strip(WS)
             at = len(text) - len(text.lstrip(WS))
             return ("", at, word) if word in self.content or word in self.reasoning or not word else (word, at, "")
         text = _BREAK.sub(" ", text)
         recipient, at = _word_after(self.recipient, text, self.marks)
+        if not recipient.startswith(self.namespace):
+            named, start = _word_after(self.namespaces, text, self.marks)
+            if named:
+                recipient, at = self.namespace + named, start - len(self.namespace)
         if not self.channel and (recipient in self.content or recipient in self.reasoning):
             return "", 0, recipient
         channel, _ = _word_after(self.channel, text, self.marks)

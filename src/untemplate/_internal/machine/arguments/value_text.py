@@ -164,7 +164,9 @@ class ValueText:
                 return True
         elif text:
             stripped = text.strip(WS)
-            call.put(stripped if stripped[:1] in '{["-0123456789tfn' else '"' + json_escape(text))
+            # Only markup that declares JSON makes a quotation mark that of a string.
+            as_written = stripped[:1] in "{[-0123456789tfn" or self.handling == _HOLD_JSON
+            call.put(stripped if as_written else '"' + json_escape(text))
         return False
 
 

@@ -50,6 +50,11 @@ class Keys:
         """True if the tool lists this parameter, and it has not come."""
         return key in self._declared and key not in self._seen
 
+    def joins_two(self, key: str) -> bool:
+        """True if a key that the tool does not list is two that it lists: all between them is missing."""
+        declared = self._declared
+        return key not in declared and any(key.startswith(one) and key[len(one) :] in declared for one in declared)
+
     def is_markup(self, key: str, text: str, start: int) -> bool:
         """True if this key at ``start`` of the text, or what it begins with, is a parameter: the tool lists it, or no
         tools are known. An empty key is none."""

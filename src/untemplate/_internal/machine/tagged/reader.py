@@ -178,7 +178,7 @@ class TaggedReader(ArgumentReader):
             call.mark(ARGUMENT_TEXT, found.end("key"))
         self._key = key
         self._value.begin(self._tools.param(self._name, key), found["string"], found["type"])
-        self._begin_value()
+        self._begin_value(found.start("key"), call)
         begin = found.end("begin")
         end = cur.pos = found.end()
         call.mark(MARKUP, end)
@@ -358,12 +358,14 @@ class TaggedReader(ArgumentReader):
         call.mark(MARKUP, cur.pos)
         tag = syntax.key_ends.tags[close]
         opened = tag == tags.VALUE_OPEN or not syntax.has_value_open
-        self._begin_value()
+        self._begin_value(start - len(self._key), call)
         if not opened:
             self._phase = _TYPE if tag == tags.TYPE_OPEN else _VALUE_OPEN
 
-    def _begin_value(self) -> None:
-        """Begin the value of a key that has been read."""
+    def _begin_value(self, start: int, call: CallHandler) -> None:
+        """Begin the value of a key that has been read and begins at ``start``."""
+        if self._ends.keys.joins_two(self._key):
+            call.report("broken_key", start, start + len(self._key))
         self._phase = _VALUE
         self._opened = False
         self._newlines = ""
