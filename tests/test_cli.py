@@ -57,6 +57,9 @@ ODD = OUTPUT + "\n</tool_call>"
 QWEN = ["parse", "--format", "hermes", "--reasoning", "qwen3"]
 
 
+NEEDS = "needs a format: --format NAME (`untemplate guess FILE` finds it), or --template, --model or --enforce-parser"
+
+
 class Run:
     """Runs the command in this process, in a folder of its own."""
 
@@ -489,7 +492,10 @@ COMMANDS = (
             ["parse", "--fromat", "hermes"],
             "untemplate: error: unrecognized arguments: --fromat; did you mean '--format' or '--prompt'?",
         ),
-        (["parse"], "untemplate: error: parse needs one of: --format, --template, --model, --enforce-parser"),
+        (
+            ["parse"],
+            f"untemplate: error: parse {NEEDS}",
+        ),
         (
             ["parse", "--format", "hermes", "--split", "0"],
             "untemplate parse: error: argument --split: '0' is not a positive number",
@@ -838,7 +844,7 @@ def test_the_first_diagnostic_of_a_code_has_advice(tmp_path: Path, capsys: pytes
         ("untemplate serve --upstream-con", ["--upstream-concurrency"]),
         ("untemplate parse --format qwen3_cod", ["qwen3_coder"]),
         ("untemplate parse --format hermes+deepseek_r", ["hermes+deepseek_r1"]),
-        ("untemplate parse --reasoning olmo3", ["olmo3"]),
+        ("untemplate parse --reasoning granite_th", ["granite_thinking_parser"]),
         ("untemplate formats ling", ["ling3"]),
     ],
 )

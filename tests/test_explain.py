@@ -578,7 +578,11 @@ def test_parse_with_an_enforced_name(run: Run):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ([], "parse needs one of: --format, --template, --model, --enforce-parser"),
+        (
+            [],
+            "parse needs a format: --format NAME (`untemplate guess FILE` finds it), or "
+            "--template, --model or --enforce-parser",
+        ),
         (["--format", "hermes", "--model", "x"], "--format and --model exclude each other"),
         (
             ["--format", "hermes", "--enforce-parser", "x"],

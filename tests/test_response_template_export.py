@@ -168,7 +168,8 @@ def test_the_command_says_why_a_format_cannot_be_written(capsys: pytest.CaptureF
 def test_the_command_needs_a_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "--response-template"]) == 2
     assert capsys.readouterr().err == (
-        "untemplate: error: export needs one of: --format, --template, --model, --enforce-parser\n"
+        "untemplate: error: export needs a format: --format NAME (`untemplate guess FILE` finds it), or --template, "
+        "--model or --enforce-parser\n"
     )
 
 

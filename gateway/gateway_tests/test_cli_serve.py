@@ -171,8 +171,9 @@ def test_the_greeting_promises_what_the_model_can_do(capsys: pytest.CaptureFixtu
         "  MODEL      FORMAT  THINKING  TOOLS  CONTEXT\n"
         "  completes  hermes  no        no\n"
         "  chats      hermes  no        yes    4096\n"
-        "  chats: 5 of 13 quoted calls would be called, because the tokenizer is not known; the model's folder or hub "
-        "id (--model), --policy quoted_calls=content or a grammar leaves fewer\n\n"
+        "  chats: calls that it only quotes, in code or a table, would run in 5 of 13 tested contexts, "
+        "because the tokenizer is not known; the model's folder or hub id (--model), --policy quoted_calls=content or a "
+        "grammar leaves fewer\n\n"
         '  curl -N http://127.0.0.1:8000/v1/completions -H "Authorization: Bearer $API_KEY" \\\n'
         "    -H 'Content-Type: application/json' -d "
         '\'{"model": "completes", "prompt": "6 times 7 is", "max_tokens": 64, "stream": true}\'\n\n'
@@ -202,13 +203,17 @@ def test_advice_on_quoted_calls():
     content = "--policy quoted_calls=content or a grammar leaves fewer"
     assert said("hermes", replay, tokens) == ""
     assert said("hermes", replay, Plain()) == (
-        f"5 of 13 quoted calls would be called, because its calls begin with ordinary text; {content}"
+        f"calls that it only quotes, in code or a table, would run in 5 of 13 tested contexts, "
+        f"because its calls begin with ordinary text; {content}"
     )
-    assert said("hermes", replay, Plain(), quoted_calls="content").startswith("3 of 13 quoted calls would be called")
+    assert said("hermes", replay, Plain(), quoted_calls="content").startswith(
+        "calls that it only quotes, in code or a table, would run in 3 of 13 tested contexts"
+    )
     without_ids = Scripted("")
     assert not without_ids.takes.token_ids
     assert said("hermes", without_ids, tokens) == (
-        "5 of 13 quoted calls would be called, because the engine reports no token ids; one with return_token_ids, "
+        "calls that it only quotes, in code or a table, would run in 5 of 13 tested contexts, "
+        "because the engine reports no token ids; one with return_token_ids, "
         f"{content}"
     )
     assert said("qwen3", replay, None) == ""

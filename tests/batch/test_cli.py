@@ -85,10 +85,16 @@ def test_a_column_that_only_a_later_row_has(jsonl: Callable[..., str], tmp_path:
     assert cli.main(["batch", given, "-o", out, "--format", "hermes", "--keep", "tools", "--quiet"]) == 0
 
 
+NEEDS = "needs a format: --format NAME (`untemplate guess FILE` finds it), or --template, --model or --enforce-parser"
+
+
 def test_no_row_parsed(jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     given = jsonl([{"text": "Hi."}] * 2)
     assert cli.main(["batch", given, "-o", str(tmp_path / "out.jsonl"), "--format", "hermes"]) == 3
-    assert capsys.readouterr().err == "untemplate: no row was parsed; the records have the reasons, under error\n"
+    assert (
+        capsys.readouterr().err
+        == "untemplate: no row was parsed: output: missing (2); the records have the reasons, under error\n"
+    )
 
 
 def test_names_of_hostile_models_are_text_on_the_page():
@@ -108,7 +114,7 @@ def test_the_longest_charts_are_cut():
     ("arguments", "message"),
     [
         (["--ids-column", "ids"], "--ids-column needs one of: --format, --template, --model, --enforce-parser"),
-        (["--reasoning", "qwen3"], "batch needs one of: --format, --template, --model, --enforce-parser"),
+        (["--reasoning", "qwen3"], f"batch {NEEDS}"),
         (["--format", "herms"], "unknown format 'herms'; did you mean 'hermes'?"),
         (["--format", "hermes", "--ids-column", "ids"], "tokenizer: token ids need one"),
         (["--format", "hermes", "--keep", "row"], "keep: 'row' is a column of the results"),
@@ -133,7 +139,7 @@ def test_files_that_are_missing_or_in_the_way(given: str, tmp_path: Path, capsys
     assert capsys.readouterr().err == "untemplate: error: missing.jsonl: No such file or directory\n"
     out.write_text("")
     assert cli.main(["batch", given, "-o", str(out), "--format", "hermes"]) == 2
-    problem = "the file exists (--resume continues an unfinished run)"
+    problem = "the file exists; remove it, or name another output"
     assert capsys.readouterr().err == f"untemplate: error: {out}: {problem}\n"
     assert cli.main(["stats", given]) == 2
     problem = "row 1: not a result: Object missing required field `row`"

@@ -215,7 +215,9 @@ def test_an_interrupted_run_is_resumed(of: str, to: str, tmp_path: Path):
         assert not os.path.exists(out)
         with open(f"{out}.partial", "ab") as file:
             file.write(b"half a piece that was written after the last note")
-        with pytest.raises(FileExistsError, match="an unfinished run is there; resume it, or remove the file"):
+        with pytest.raises(
+            FileExistsError, match=r"an unfinished run is there; resume it \(--resume\), or remove the file"
+        ):
             parse_files(inputs, out, SETTINGS, processes=1)
         resumed = Interrupting(-1)
         assert parse_files(inputs, out, SETTINGS, processes=1, resume=True, report=resumed) == summary

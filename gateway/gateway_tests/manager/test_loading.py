@@ -377,7 +377,7 @@ def test_which_format():
     assert choose() == ("hermes", "model type qwen2; certified", "")
     assert choose(enforce_parser="hermes") == ("hermes", "enforced by the operator; certified", "")
     assert choose(tool_parser="hermes", reasoning_parser="qwen3") == (
-        *("hermes with qwen3", "enforced by the operator; certified", ""),
+        *("hermes+qwen3", "enforced by the operator; certified", ""),
     )
     name, remark, warning = choose(enforce_parser="mistral")
     assert name == "mistral"

@@ -25,4 +25,7 @@ def advice_on_quotations(model: Model) -> str:
         why = "some of the markers that begin its calls are ordinary text"
     else:
         why = "its calls begin with ordinary text"
-    return f"{len(called)} of {len(CONTEXTS)} quoted calls would be called, because {why}; {remedy}"
+    return (
+        "calls that it only quotes, in code or a table, would run in "
+        f"{len(called)} of {len(CONTEXTS)} tested contexts, because {why}; {remedy}"
+    )

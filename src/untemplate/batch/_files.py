@@ -286,9 +286,10 @@ class _Output:
     def __init__(self, path: str, job: str, resume: bool) -> None:
         self._path, self._partial, self._notes = path, f"{path}.partial", f"{path}.progress"
         if os.path.exists(path):
-            raise FileExistsError(errno.EEXIST, "the file exists", path)
+            done = "the run that wrote it is finished" if resume else "the file exists"
+            raise FileExistsError(errno.EEXIST, f"{done}; remove it, or name another output", path)
         if os.path.exists(self._partial) and not resume:
-            reason = "an unfinished run is there; resume it, or remove the file"
+            reason = "an unfinished run is there; resume it (--resume), or remove the file"
             raise FileExistsError(errno.EEXIST, reason, self._partial)
         self.state = _Checkpoint(job)
         if resume and os.path.exists(self._notes):

@@ -269,8 +269,9 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
         template = _with_tokens(template, source, engine)
     if template is None and settings.upstream:
         raise SettingsError(
-            f"upstream: no chat template is known for the model {source.name!r}; name one (--chat-template FILE), or "
-            "let the upstream render the messages (--upstream-chat URL instead of --upstream URL)"
+            f"upstream: no chat template is known for the model {source.identifier or source.name!r}; name one "
+            "(--chat-template FILE), or let the upstream render the messages (--upstream-chat URL instead of "
+            "--upstream URL)"
         )
     checkpoint = source.checkpoint
     kind = model_type_of(checkpoint, checkpoint.config if checkpoint is not None else None)

@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
             report=None if bar is None else bar.show,
         )
     except FileExistsError as error:
-        raise UsageError(f"{error.filename}: {error.strerror} (--resume continues an unfinished run)") from None
+        raise UsageError(f"{error.filename}: {error.strerror}") from None
     except OSError as error:
         raise UsageError(f"{error.filename or arguments.output}: {reason(error)}") from None
     except (ValueError, ModuleNotFoundError) as error:
@@ -54,7 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
             bar.end()
     _conclude(arguments, summary, f"untemplate batch: {', '.join(arguments.input)}")
     if summary.rows and summary.errors == summary.rows:
-        note("no row was parsed; the records have the reasons, under error")
+        reasons = ", ".join(f"{name} ({count})" for name, count in summary.problems.items())
+        note(f"no row was parsed: {reasons}; the records have the reasons, under error")
         return FAILED
     return FAILED if arguments.strict and summary.failed else 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +72,10 @@ def parser_of(arguments: argparse.Namespace, policy: Policy) -> OutputParser:
     enforced = arguments.enforce_parser
     given = [o for o in ("format", "template", "model", "enforce_parser") if getattr(arguments, o) is not None]
     if not given:
-        raise UsageError(f"{arguments.command} needs one of: --format, --template, --model, --enforce-parser")
+        raise UsageError(
+            f"{arguments.command} needs a format: --format NAME (`untemplate guess FILE` finds it), or --template, "
+            "--model or --enforce-parser"
+        )
     if "format" in given and len(given) > 1:
         other = given[1].replace("_", "-")
         raise UsageError(f"--format and --{other} exclude each other")
@@ -84,11 +88,18 @@ def parser_of(arguments: argparse.Namespace, policy: Policy) -> OutputParser:
             return _from_template(arguments.template, policy)
         return _selected(arguments, policy)
     except FormatError as error:
-        raise UsageError(f"{'--format' if enforced is None else '--enforce-parser'} {error}") from None
+        option = "--format" if enforced is None else "--enforce-parser"
+        hint = "; --model takes an id of the hub" if _is_hub_id(arguments.format or "") else ""
+        raise UsageError(f"{option} {error}{hint}") from None
     except UnknownFormatError as error:
         raise UsageError(error.short) from None
     except ValueError as error:  # an unknown name, two formats that cannot be combined, an invalid environment variable
         raise UsageError(str(error)) from None
+
+
+def _is_hub_id(name: str) -> bool:
+    """True if this is no file, and is spelled as ``owner/name``."""
+    return name.count("/") == 1 and not name.endswith(".json") and name[0] not in "./~" and not os.path.exists(name)
 
 
 def _from_template(path: str, policy: Policy) -> OutputParser:
