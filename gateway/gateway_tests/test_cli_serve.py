@@ -172,8 +172,8 @@ def test_the_greeting_promises_what_the_model_can_do(capsys: pytest.CaptureFixtu
         "  completes  hermes  no        no\n"
         "  chats      hermes  no        yes    4096\n"
         "  chats: calls that it only quotes, in code or a table, would run in 5 of 13 tested contexts, "
-        "because the tokenizer is not known; the model's folder or hub id (--model), --policy quoted_calls=content or a "
-        "grammar leaves fewer\n\n"
+        "because the tokenizer is not known; the model's folder or hub id (--model), --policy quoted_calls=content or "
+        "a grammar leaves fewer\n\n"
         '  curl -N http://127.0.0.1:8000/v1/completions -H "Authorization: Bearer $API_KEY" \\\n'
         "    -H 'Content-Type: application/json' -d "
         '\'{"model": "completes", "prompt": "6 times 7 is", "max_tokens": 64, "stream": true}\'\n\n'
