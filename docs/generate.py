@@ -160,7 +160,8 @@ MODELS_HEAD = """\
 
 *Name* is the one for `OutputParser.named(name)`, `--format` and `--enforce-parser`. `hermes+qwen3` means the calls of
 `hermes` and the reasoning of `qwen3`. The other columns have the names in each project: of an engine first for tool
-calls, then for reasoning. A dash means that its lists have no name for it. `make names` renews those that come from
+calls, then for reasoning. Where several rows match an id, the one with the most letters counts: `granite-3.2-*` before
+`granite-3.*`. A dash means that its lists have no name for it. `make names` renews those that come from
 wheels; the others are kept by hand.
 
 {versions}

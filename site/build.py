@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -112,6 +114,9 @@ def page() -> str:
     head += (
         '<meta name="description" content="Paste what a language model wrote, and see what each part of it means.">\n'
     )
+    head += '<meta property="og:title" content="untemplate inspector">\n'
+    if site := os.environ.get("SITE_URL"):  # other sites want whole addresses
+        head += f'<meta property="og:image" content="{html.escape(site)}previews/inspect.png">\n'
     text = text.replace("<!-- head -->", head)
     return text.replace(
         '<script src="page.js" defer>', '<script src="browser.js" defer></script>\n<script src="page.js" defer>'

@@ -514,6 +514,18 @@ def test_the_site_has_every_page_once():
     )
 
 
+def test_each_page_of_the_site_has_a_description_of_its_own():
+    previews = load(ROOT / "docs/site_previews.py", "site_previews")
+    texts = {path.name: previews.description_of(path.read_text("utf-8")) for path in (ROOT / "docs").glob("*.md")}
+    short = {name: text for name, text in texts.items() if not 40 <= len(text) <= 200}
+    assert short == {}
+    assert len(set(texts.values())) == len(texts)
+    assert not re.search(r"[`|<\[]", "".join(texts.values()))
+    tags = previews.tags('A "page"', "Text.", "https://example.org/a/", "../previews/a.png")
+    assert '<meta property="og:title" content="A &quot;page&quot;">\n' in tags
+    assert '<meta property="og:image" content="../previews/a.png">\n' in tags
+
+
 def test_the_site_links_to_cases_of_the_inspector() -> None:
     cases = load(ROOT / "docs/site_cases.py", "site_cases")
     known = cases.examples()
