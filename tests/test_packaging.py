@@ -129,7 +129,14 @@ def test_dev_has_what_the_extras_have():
     gateway = project("gateway")
     wanted = [*extras.values(), *gateway["optional-dependencies"].values(), gateway["dependencies"]]
     left = {one for some in wanted for one in some} - dev - {f"untemplate=={project('')['version']}"}
-    large = {"mkdocs-material>=9.5", "pyarrow>=16", "ray[data]>=2.40", "ray[serve]>=2.40", "xgrammar>=0.2.8"}
+    large = {
+        "mkdocs-material>=9.5",
+        "Pillow>=10.1",
+        "pyarrow>=16",
+        "ray[data]>=2.40",
+        "ray[serve]>=2.40",
+        "xgrammar>=0.2.8",
+    }
     scaling = {"opentelemetry-exporter-otlp-proto-http>=1.25", "opentelemetry-sdk>=1.25", "redis>=5"}
     assert left == {*large, *scaling}
 
