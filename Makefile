@@ -48,9 +48,9 @@ test-grammar: $(STAMP) ## law 10 against xgrammar, llguidance and llama.cpp (slo
 	@.venv-grammar/bin/pip install -qq --no-deps 'xgrammar>=0.2.8'
 	@PYTHONPATH=src .venv-grammar/bin/python -m pytest tests/grammar -m 'exhaustive or not exhaustive' -n 2
 
-test-batch: $(STAMP) ## files, tables and clusters with pyarrow, datasets, polars and ray (opt-in; its own .venv-batch)
+test-batch: $(STAMP) ## files, tables and clusters with pyarrow, datasets, polars, duckdb and ray (opt-in; its own .venv-batch)
 	@test -x .venv-batch/bin/python || $(BIN)/python -m venv .venv-batch
-	@.venv-batch/bin/pip install -qq 'ray[data]>=2.40' 'pyarrow>=16' datasets polars pytest hypothesis \
+	@.venv-batch/bin/pip install -qq 'ray[data]>=2.40' 'pyarrow>=16' datasets polars duckdb pytest hypothesis \
 	    tokenizers transformers jinja2 msgspec jsonschema-rs
 	@PYTHONPATH=src .venv-batch/bin/python -m pytest tests/batch tests/test_tokens.py
 

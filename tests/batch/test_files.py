@@ -10,6 +10,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ import pytest
 
 from untemplate.batch import Progress, parse_files, read_records, settings_for
 from untemplate.batch import _sources as sources
+from untemplate.batch._many import in_processes
 from untemplate.batch._summary import Summary
 
 from .conftest import output, read, rows
@@ -384,6 +386,17 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
+def _held(parser: object, piece: int) -> bool:
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows sends no signals")
+def test_processes_get_no_ctrl_c_while_they_start():
+    """Only their parent reports that it was interrupted."""
+    assert all(in_processes(_held, range(4), SETTINGS, 2))
+    assert not _held(None, 0)
+
+
 def test_processes_end_with_a_parent_that_is_killed(tmp_path: Path):
     script = tmp_path / "run.py"
     script.write_text(_KILLED)

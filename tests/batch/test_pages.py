@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NEEDS = {"datasets.md": ("datasets", "pyarrow", "polars"), "ray.md": ("ray",)}
+NEEDS = {"datasets.md": ("datasets", "pyarrow", "polars", "duckdb"), "ray.md": ("ray",)}
 
 
 @pytest.mark.parametrize("page", NEEDS)

@@ -9,6 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from multiprocessing.connection import wait
 from typing import Any, Final, TypedDict, TypeVar, Unpack
@@ -111,6 +112,19 @@ def most_under_way(processes: int) -> int:
     return _AHEAD * processes
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C for this process, and keep it from processes that are started meanwhile: their parent ends them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def in_processes(
     work: Callable[[RowParser, Work], Result], pieces: Iterable[Work], settings: Settings, processes: int
 ) -> Iterator[Result]:
@@ -134,7 +148,8 @@ def in_processes(
     with ProcessPoolExecutor(processes, mp_context=context, initializer=_start, initargs=(settings,)) as pool:
         try:
             for piece in pieces:
-                waiting.append(pool.submit(_run, work, piece))
+                with _interrupts_held():  # submit() starts the processes
+                    waiting.append(pool.submit(_run, work, piece))
                 if len(waiting) >= most_under_way(processes):
                     yield waiting.popleft().result()
             while waiting:
