@@ -52,6 +52,19 @@ def test_a_whole_output_without_its_prompt_begins_as_the_template_does(thinking:
     assert parser.parse("I add.\n</think>\n\nIt is 5.", request, True, []) == expected
 
 
+def test_a_request_of_the_messages_api_without_tools_gets_no_calls() -> None:
+    """vLLM leaves its ``tool_choice`` unset, and would ask for calls where the answer is streamed."""
+    register()
+    made = ParserManager.get_parser("untemplate:hermes", "untemplate:qwen3", enable_auto_tools=True)
+    request = ChatCompletionRequest(model="m", messages=[{"role": "user", "content": "Hi"}])
+    request.tool_choice = None
+    parser = made(tokenizer(TEMPLATE), request.tools)
+    request = parser.adjust_request(request)
+    text = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+    delta = parser.parse_delta(text, [], request, [], finished=True)
+    assert (delta.content, delta.tool_calls) == (text, [])
+
+
 def test_warnings_go_to_the_log_of_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
     """vLLM configures its logger after it has loaded the plugin."""
     own, theirs = logging.getLogger("untemplate"), logging.getLogger("vllm")

@@ -150,9 +150,12 @@ _WHOLE: Final = "_grammar_from_parser"
 def _constrain(request: Any, fmt: Format, reasoning: str) -> bool:
     """Keep special tokens in the text of a request, and set a structural tag if its calls are to be constrained.
 
-    Return True if one was set. ``reasoning`` is as for ``OutputParser.grammar``.
+    Return True if one was set. ``reasoning`` is as for ``OutputParser.grammar``. A request without tools gets no calls:
+    vLLM leaves ``tool_choice`` of its Messages API unset then, and would ask the parser for calls in streams.
     """
     request.skip_special_tokens = False
+    if not request.tools and get(request, "tool_choice") is None:
+        request.tool_choice = "none"
     if not vllm.envs.VLLM_ENFORCE_STRICT_TOOL_CALLING or not _forces(request):
         return False
     try:
