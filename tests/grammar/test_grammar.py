@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from untemplate import OutputParser
-from untemplate.format import Format
+from untemplate.format import Format, Marker
 from untemplate.formats import named
 from untemplate.grammar import GrammarError, Trigger, make_grammar
 from untemplate.grammar._automaton import automaton
@@ -65,6 +66,15 @@ def test_a_marker_of_several_tokens_is_a_word_to_wait_for() -> None:
     token = vocabulary.ids["｜DSML｜"]
     assert grammar.triggers == (Trigger("word", "<｜DSML｜function_calls>"),)
     assert grammar.text.startswith(f'root ::= "<" <[{token}]> "function_calls>\\n<" <[{token}]> "invoke name=')
+
+
+def test_as_much_white_space_as_the_renderer_writes_may_stand_before_the_calls() -> None:
+    """Templates that indent their lines write it: DeepSeek V3.1's in vLLM has ten blanks before the section."""
+    fmt = named("deepseek_v31")
+    (way,) = fmt.tools
+    indented = fmt.extend(tools=(replace(way, section_open=Marker(" " * 10 + "<｜tool▁calls▁begin｜>")),))
+    lines = make_grammar(indented, [tool()], "required", dialect="gbnf", reasoning="off").text.splitlines()
+    assert lines[1] == r'answer ::= [ \t\r\n]{0,10} "<｜tool▁calls▁begin｜>" calls'
 
 
 def test_a_structural_tag_that_needs_ebnf_is_text() -> None:

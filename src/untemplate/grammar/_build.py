@@ -18,7 +18,7 @@ from ..errors import GrammarError
 from ..format import Content, Format, NamedBody
 from ._calls import Calls
 from ._channels import build_channels
-from ._options import SPACES, Options, excluded
+from ._options import SPACES, Options, excluded, spaces_before
 from ._rules import (
     EMPTY,
     WS,
@@ -136,10 +136,10 @@ class _Build:
         if mode == "required":
             if opener is None:
                 return seq(SPACES, calls)
-            return seq(SPACES, self.spelling.node(opener.text.strip(WS)), calls)
+            return seq(spaces_before(opener.text), self.spelling.node(opener.text.strip(WS)), calls)
         if opener is None:
             return choice(seq(SPACES, calls), self._content(None))
-        return self._content(self.spelling.stop(opener.text.strip(WS), calls))
+        return self._content(self.spelling.stop(opener.text.strip(WS), calls), opener.text)
 
     def _names_of_lone_calls(self) -> tuple[str, ...]:
         """Return the beginnings of calls without a marker that begin with the name of a tool: ``get_weather(``."""
@@ -147,11 +147,11 @@ class _Build:
             return ()
         return tuple(f"{tool.name}(" for tool in self.options.selection.tools)
 
-    def _content(self, calls: tuple[str | Token, Node] | None) -> Node:
-        """Return the rules for content, and for the calls after it."""
+    def _content(self, calls: tuple[str | Token, Node] | None, opener: str = "") -> Node:
+        """Return the rules for content, and for the calls after it, which have this opener."""
         wrap = self.fmt.content
         always = wrap is not None and wrap.written == "always"
-        after = EMPTY if calls is None else seq(SPACES, calls[0], calls[1])
+        after = EMPTY if calls is None else seq(spaces_before(opener), calls[0], calls[1])
         ways: list[Node] = []
         if wrap is not None:
             ways.append(seq(self._wrapped(wrap), maybe(after)))
@@ -170,7 +170,7 @@ class _Build:
         end = spaces(closed[closed.index(bare) + len(bare) :])
         text = self._text(((stop, rest),)) if self.options.response is None else seq(self._json(), SPACES, stop, rest)
         opening = self.spelling.node(opened.strip(WS))
-        return seq(SPACES, opening, spaces(opened[len(opened.rstrip(WS)) :]), text, end)
+        return seq(spaces_before(opened), opening, spaces(opened[len(opened.rstrip(WS)) :]), text, end)
 
     def _text(self, stops: tuple[tuple[str | Token, Node], ...], *, ends: bool = False) -> Node:
         """Return the rules for content that is any text."""

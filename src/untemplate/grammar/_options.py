@@ -10,9 +10,10 @@ from .._internal.machine.program import CLOSE_CALL, CLOSE_SECTION, END_TOKEN, EN
 from ._choose import ToolSelection
 from ._rules import WS, Chars, JsonSchema, Repeat
 
-__all__ = ["SPACES", "Options", "Start", "excluded"]
+__all__ = ["SPACES", "Options", "Start", "excluded", "spaces_before"]
 
-SPACES: Final = Repeat(Chars(tuple((c, c) for c in WS)), 0, 4)
+_SPACE: Final = Chars(tuple((c, c) for c in WS))
+SPACES: Final = Repeat(_SPACE, 0, 4)
 """White space that markers may have around them."""
 
 Start = Literal["open", "closed", "off", "either"]
@@ -30,6 +31,12 @@ class Options:
     response: JsonSchema | None = None
     lazy: bool = False
     """The grammar begins where calls begin; the engine waits for its triggers."""
+
+
+def spaces_before(marker: str) -> Repeat:
+    """Return the white space that may stand before a marker: at least as much as its own."""
+    own = len(marker) - len(marker.lstrip(WS))
+    return Repeat(_SPACE, 0, max(own, SPACES.most or 0))
 
 
 def excluded(program: Program, state: int, tokens: Mapping[str, int]) -> tuple[str, ...]:
