@@ -185,7 +185,10 @@ def test_rows_that_tell_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[st
     )
     file = _rows(tmp_path, [])
     assert main(["guess", str(file)]) == 2
-    assert capsys.readouterr().err == f"untemplate: error: {file}: no row has an output in column 'output'\n"
+    assert capsys.readouterr().err == (
+        f"untemplate: error: {file}: no row has an output in column 'output' "
+        "(rows are JSON objects, one in each line)\n"
+    )
 
 
 def test_rows_have_tools_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -469,6 +469,17 @@ def test_the_format_is_guessed(inspector: Inspector):
     assert "guessed" not in inspector.answer("parse", {"text": "", "format": "mistral"})
 
 
+def test_a_saved_answer_is_read(inspector: Inspector):
+    raw = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    choice = {"message": {"role": "assistant", "content": raw}, "finish_reason": "stop"}
+    found = inspector.answer("parse", {"text": json.dumps({"choices": [choice]})})
+    assert (found["text"], found["format"]) == (raw, "hermes")
+    assert found["read"] == "The text is an answer of Chat Completions: its content is read"
+    choice["message"] = {"content": None, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}
+    with pytest.raises(InspectorError, match=r"^the text is an answer of Chat Completions without the raw output: "):
+        inspector.answer("parse", {"text": json.dumps({"choices": [choice]})})
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
 @pytest.mark.parametrize(
     ("text", "shown"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-__all__ = ["close_names", "did_you_mean"]
+__all__ = ["brief", "close_names", "did_you_mean"]
 
 
 def close_names(name: str, valid: Iterable[str], most: int = 3) -> tuple[str, ...]:
@@ -23,3 +23,8 @@ def close_names(name: str, valid: Iterable[str], most: int = 3) -> tuple[str, ..
 def did_you_mean(names: Sequence[str]) -> str:
     """Return the part of an error message that suggests names: ``; did you mean 'a' or 'b'?``; empty without names."""
     return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
+
+
+def brief(error: Exception) -> str:
+    """Return the message of an error for a terminal: that of an unknown format does not list all names."""
+    return getattr(error, "short", "") or str(error)

@@ -43,8 +43,8 @@ def format_of(
     samples = list(islice(samples_in(rows, columns), most))
     if not samples:
         names = ", ".join(name for _, row in islice(first, 1) for name in names_of(row))
-        has = f" (its columns: {names}; --output-column names one)" if names else ""
-        raise ValueError(f"{where}: no row has an output in column {columns.output or 'output'!r}{has}")
+        has = f"its columns: {names}; --output-column names one" if names else "rows are JSON objects, one in each line"
+        raise ValueError(f"{where}: no row has an output in column {columns.output or 'output'!r} ({has})")
     return guess_many(samples), samples
 
 

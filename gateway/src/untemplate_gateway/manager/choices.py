@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from untemplate._internal.installed import install_command
+from untemplate._internal.suggestions import brief
 from untemplate.format import FormatError
 from untemplate.formats import IncompatibleFormatsError, Kind, UnknownFormatError, lookup, named, names
 from untemplate.selection import Selection, Tried, select
@@ -120,7 +121,7 @@ def choose_format(
                 response_template=_shipped(folder),
             )
         except (FormatError, UnknownFormatError, IncompatibleFormatsError) as error:
-            raise SettingsError(str(error)) from None
+            raise SettingsError(brief(error)) from None
         return _measured(chosen, template)
     if settings.chat_template in OURS:
         chosen = select(enforce=OURS[settings.chat_template])

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from untemplate._internal.installed import install_command
 from untemplate._internal.output_parser import OutputParser
+from untemplate.formats import named
 from untemplate.selection import Selection
 from untemplate.templates import ChatTemplate, TemplateError
 
@@ -175,7 +176,11 @@ def _installed(kind: str, model: str) -> None:
         CheckpointError: the model does not exist either, which is the more likely mistake.
     """
     if model not in PACKAGED and not hub.is_hub_name(model) and not Path(model).expanduser().exists():
-        raise CheckpointError(f"{model}: no such file or folder")
+        try:
+            named(model)
+        except ValueError:
+            raise CheckpointError(f"{model}: no such file or folder") from None
+        raise CheckpointError(f"{model}: a format, not a model: --enforce-parser {model} names it next to a model")
     if kind == "vllm" and find_spec("vllm") is None:
         raise SettingsError(
             f"model: {model} would run on vLLM, which is not installed: pip install vllm; or name a GGUF model, which "

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 from untemplate._internal.output_parser import OutputParser
+from untemplate._internal.suggestions import brief
 from untemplate.format import FormatError
 from untemplate.formats import IncompatibleFormatsError, UnknownFormatError
 from untemplate.selection import select
@@ -40,7 +41,7 @@ async def replay_models(settings: Settings) -> list[Model]:
             names: Sequence[str] = [only] if only else list(bundled())
             engines = [(name, ReplayEngine(name, speed=settings.replay.speed)) for name in names]
     except (FormatError, UnknownFormatError, IncompatibleFormatsError) as error:
-        raise SettingsError(f"model: {error}") from None
+        raise SettingsError(f"model: {brief(error)}") from None
     if settings.name and len(engines) == 1:
         engines = [(settings.name, engines[0][1])]
     models: list[Model] = []

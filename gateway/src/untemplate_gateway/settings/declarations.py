@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from untemplate._internal.suggestions import brief
 from untemplate.errors import SettingsError
 from untemplate.formats import named, names
 from untemplate.policy import Policy, strict_from_environment, typed
@@ -428,7 +429,7 @@ def _check_parsers(settings: Settings) -> None:
         try:
             named(settings.enforce_parser, files=True)
         except ValueError as error:
-            raise SettingsError(f"enforce_parser: {error}") from None
+            raise SettingsError(f"enforce_parser: {brief(error)}") from None
     for name, kind in (("reasoning_parser", "reasoning"), ("tool_parser", "tool")):
         value = getattr(settings, name)
         if settings.parser_backend == "untemplate" and value and value not in names(kind):  # type: ignore[arg-type]

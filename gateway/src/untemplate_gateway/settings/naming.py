@@ -27,9 +27,18 @@ _REMOVED: Final = {
 """Settings of earlier versions → what there is instead."""
 
 
+_MOST: Final = 40
+"""Most names that an error lists."""
+
+
 def nearest(name: str, valid: Mapping[str, Any]) -> str:
-    """Return the end of an error for an unknown name: what replaced it, the most similar valid name, or all of them."""
+    """Return the end of an error for an unknown name: what replaced it, the most similar valid name, or all of them if
+    they are few."""
     removed = _REMOVED.get(name.removeprefix(ENVIRONMENT).lower())
     if removed:
         return f", which was removed: {removed}"
-    return did_you_mean(close_names(name, valid, 1)) or f"; valid names: {', '.join(sorted(valid))}"
+    if len(valid) > _MOST:
+        listed = "; `untemplate serve --show-settings` lists all settings"
+    else:
+        listed = f"; valid names: {', '.join(sorted(valid))}"
+    return did_you_mean(close_names(name, valid, 1)) or listed

@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
 from ..inspector.known import SAMPLE_TOOLS, Known, everything, example
+from ..suggestions import brief
 from ..terminal import coloured, painted, visible, width
 from . import common
 from .common import UsageError, field, policy_of, print_json, print_text, quiet, read, read_tools
@@ -107,7 +108,7 @@ def _found(source: str, enforced: str | None, policy: Policy) -> Known:
         try:
             named(enforced, files=True)
         except ValueError as error:
-            raise UsageError(f"--enforce-parser: {error}") from None
+            raise UsageError(f"--enforce-parser: {brief(error)}") from None
     template, prepared, analysis = None, None, None
     problem = ""
     try:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..suggestions import brief
 from . import common
 from .common import UsageError, quiet
 
@@ -136,7 +137,7 @@ def _selected(arguments: argparse.Namespace, policy: Policy) -> OutputParser:
                 reasoning=arguments.reasoning,
             )
     except (UnknownFormatError, IncompatibleFormatsError) as error:
-        raise UsageError(f"--enforce-parser: {error}") from None
+        raise UsageError(f"--enforce-parser: {brief(error)}") from None
     if selection.warning:
         common.note("warning: " + "; ".join((selection.warning, *selection.notes)))
     return OutputParser.from_format(selection.format, policy=policy)

@@ -19,6 +19,7 @@ from ...templates import ChatTemplate
 from ..backends.call_log import no_warnings
 from ..guess import guess
 from ..output_parser import OutputParser
+from ..saved import answer_in
 from ..suggestions import did_you_mean
 from .cases import MAX_TEXT, Case, open_stream, parser_for_tokens
 from .compare import compare, read_events
@@ -113,8 +114,12 @@ class Inspector:
         return {"formats": formats, "models": self._models.names(), "most": MAX_TEXT, "site": self._site}
 
     def _parse(self, body: Any) -> dict[str, Any]:
-        case = _case(body)
+        case = msgspec.convert(body, Case)
+        answer = None if case.tokens else answer_in(case.text)
+        case = _complete(case)
         found = view(self._parser(case), case)
+        if answer is not None:
+            found["read"] = answer.note("The text")
         return found if case.format or case.model or case.template else {**found, "guessed": True}
 
     def _split(self, body: Any) -> dict[str, Any]:
@@ -180,11 +185,15 @@ def _case(body: Any) -> Case:
 
 
 def _complete(case: Case) -> Case:
-    """Check a case, and take its text from its tokens if it has them."""
+    """Check a case, and take its text from its tokens if it has them, or from an API's answer if its text is one."""
     if sum(map(bool, (case.format, case.template, case.model))) > 1:
         raise InspectorError("format, template and model exclude each other")
     if case.tokens:
         case.text = "".join(text for _, text in case.tokens)
         if len(case.text) > MAX_TEXT:
             raise InspectorError(f"tokens: more than {MAX_TEXT} characters")
+    elif answer := answer_in(case.text):
+        if problem := answer.problem("the text"):
+            raise InspectorError(problem)
+        case.text = answer.outputs[0].text
     return case

@@ -15,9 +15,10 @@ Parse an output with every format of the catalogue and rank them: the best one l
 calls and has the fewest problems (invalid calls, diagnostics, reasoning without a marker). Formats that read the same
 message are ordered by the number of engines that know them.
 
-FILE may have an output in each row (.jsonl, .jsonl.gz, .jsonl.zst, .parquet, .csv). The figures are then sums over the
-first rows (--rows); formats that read every row alike share a line; the row in which another format first differs is
-shown; and the last line is the --format to use.
+FILE may have an output in each row (.jsonl, .jsonl.gz, .jsonl.zst, .parquet, .csv, or rows of JSON under any name). The
+figures are then sums over the first rows (--rows); formats that read every row alike share a line; and the row in which
+another format first differs is shown. A saved answer of an API is read where its content has the markers. The last line
+is the --format to use.
 
 columns:
   FORMAT        name for --format, with the reasoning that fits

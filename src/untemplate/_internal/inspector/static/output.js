@@ -40,7 +40,7 @@ untemplate.Output = class {
     if (view.message.content) parts.push('content')
     parts.push(`${view.calls.length} call${view.calls.length === 1 ? '' : 's'}`)
     const notes = view.diagnostics.length
-    return `Format ${view.format}${view.guessed ? ', guessed from the output' : ''}: ${parts.join(', ')}; finish_reason ${view.finish_reason}; ` +
+    return `${view.read ? `${view.read}. ` : ''}Format ${view.format}${view.guessed ? ', guessed from the output' : ''}: ${parts.join(', ')}; finish_reason ${view.finish_reason}; ` +
       `${notes} diagnostic${notes === 1 ? '' : 's'}.`
   }
 
