@@ -107,3 +107,8 @@ def test_an_example_prints_what_it_promises(path: Path, tmp_path: Path):
 def test_the_index_lists_every_example():
     listed = re.findall(r"\]\((\w+\.py)\)", (ROOT / "examples" / "README.md").read_text("utf-8"))
     assert sorted(listed) == [path.name for path in EXAMPLES]
+
+
+def test_every_project_of_test_integrations_has_an_example():
+    projects = [path.stem for path in (ROOT / "tests" / "integrations" / "packages").glob("*.txt")]
+    assert [name for name in projects if not any(path.stem.startswith(name) for path in EXAMPLES)] == []
