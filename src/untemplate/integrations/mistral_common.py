@@ -29,10 +29,10 @@ class Tokenizer:
 
     def __init__(self, tokenizer: Any) -> None:
         own = getattr(getattr(tokenizer, "instruct_tokenizer", None), "tokenizer", tokenizer)
-        special = {i: own.id_to_piece(i) for i in sorted(own.special_ids)}
+        special: dict[int, str] = {i: own.id_to_piece(i) for i in sorted(own.special_ids)}
         piece = _bytes_of if hasattr(own, "id_to_byte_piece") else own.__class__.id_to_piece
-        self._ids = {special.get(i) or piece(own, i): i for i in range(own.n_words)}
-        self.all_special_tokens = list(special.values())
+        self._ids: dict[str, int] = {special.get(i) or piece(own, i): i for i in range(own.n_words)}
+        self.all_special_tokens: list[str] = list(special.values())
 
     def get_vocab(self) -> dict[str, int]:
         """Return each token and its id."""
