@@ -151,6 +151,12 @@ def test_many_outputs_are_all_read() -> None:
     assert (best.format, best.calls, len(best.readings)) == ("hermes", 199, 200)
 
 
+def test_a_damaged_call_is_no_evidence_for_a_more_lenient_format() -> None:
+    outputs = [HERMES % i for i in range(19)]
+    outputs.append('{"name": "f", "arguments": {"x": 1}}\n</tool_call>')
+    assert guess_many([Sample(text) for text in outputs])[0].format == "hermes"
+
+
 def test_the_command_with_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = _rows(tmp_path, ["Hello.", THINKING + "Hi.", HERMES % 1])
     assert main(["guess", str(file)]) == 0

@@ -161,17 +161,24 @@ def _compared(ways: Sequence[Sequence[Guess]]) -> list[list[Guess]]:
 def _loss(one: Guess, best: Sequence[Reading]) -> Reading:
     """Return how much worse a format reads the outputs than the best reading of each.
 
-    The worst tenth of the outputs does not count where only problems and the amount of markup differ.
+    The worst tenth of the outputs does not count where only problems and the amount of markup differ, or where a format
+    that reads enough other calls reports a problem in place of a call: a more lenient format reads damaged calls.
     """
+    reads_calls = one.calls >= _TRIMMED
     losses = sorted(
         tuple(mine - least for mine, least in zip(reading, ideal, strict=True))
         for reading, ideal in zip(one.outputs, best, strict=True)
     )
-    slips = [loss for loss in losses if loss[0] <= 0 and loss[1] <= 0]
-    counted = [loss for loss in losses if loss[0] > 0 or loss[1] > 0]
+    slips = [loss for loss in losses if _is_slip(loss, reads_calls)]
+    counted = [loss for loss in losses if not _is_slip(loss, reads_calls)]
     counted += slips[: len(slips) - min(len(slips), len(losses) // _TRIMMED)]
     left, calls, problems, markup = (sum(column) for column in zip((0, 0, 0, 0), *counted, strict=True))
     return left, calls, problems, markup
+
+
+def _is_slip(loss: tuple[int, ...], reads_calls: bool) -> bool:
+    left, calls, problems, _ = loss
+    return left <= 0 and (calls <= 0 or (problems > 0 and reads_calls))
 
 
 def _best(ways: Sequence[Guess]) -> Guess:

@@ -33,7 +33,7 @@ _PROTOCOL: Final = (
     (r"closed the connection", "the connection closes inside a response"),
     (r"a cut output came with the finish_reason", "cut outputs are reported as whole"),
     (r"all of the output is lost", "unusual outputs are lost"),
-    (r"streamed, the message is another one than whole", "unusual outputs are streamed as another message than whole"),
+    (r"streamed, the message is another one than whole", "streamed messages differ from whole ones"),
 )
 """Pattern of a reason → the cause."""
 
