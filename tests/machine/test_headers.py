@@ -32,6 +32,23 @@ def test_a_header_that_is_none_is_content(raw: str) -> None:
     check("gpt-oss", raw, expected, exhaustive=True, roundtrip=False)
 
 
+@pytest.mark.parametrize(
+    ("raw", "content"),
+    [
+        ("<|start|>\nHere is text.\n<|end|>", "Here is text."),
+        ("<|channel|>final<|message|>One.<|end|><|start|>\nTwo.", "One.\nTwo."),
+    ],
+)
+def test_an_opener_without_a_header_is_dropped_before_a_new_line(raw: str, content: str) -> None:
+    expected = {"content": content, "diagnostics": ["broken_header"]}
+    check("gpt-oss", raw, expected, exhaustive=True, roundtrip=False)
+
+
+@pytest.mark.parametrize("raw", ["See <|start|>\nand so on.", "<|start|> begins\na message."])
+def test_an_opener_in_a_sentence_is_text(raw: str) -> None:
+    assert OutputParser.named("gpt-oss").parse(raw).content == raw
+
+
 def test_a_cut_header_is_dropped() -> None:
     parsed = OutputParser.named("gpt-oss").parse("<|channel|>final Hel")
     assert (parsed.content, [d.code for d in parsed.diagnostics]) == (None, ["incomplete_header"])

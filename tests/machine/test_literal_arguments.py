@@ -514,3 +514,20 @@ def test_a_comma_in_a_value_without_quotes(written: str, arguments: dict[str, An
     assert [json.loads(c.function.arguments) for c in found.tool_calls] == [arguments]
     assert [d.code for d in found.diagnostics] == codes
     assert found.tool_calls[0].status in ("recovered", "invalid_arguments")
+
+
+@pytest.mark.parametrize(
+    ("written", "value", "codes"),
+    [
+        (r"'a\nb'", "a\nb", []),
+        ("'if x:\n  print(\\n\\t)'", "if x:\n  print(\\n\\t)", ["unescaped_backslash"] * 2),
+        ("'if x:\n  it\\'s \\\\n'", "if x:\n  it's \\n", []),
+        ("'if x:\n  re(\\d)'", "if x:\n  re(\\d)", []),
+        ("'\\t\n\\t'", "\t\n\\t", ["unescaped_backslash"]),
+    ],
+)
+def test_after_a_line_break_only_quotes_and_backslashes_are_escaped(written: str, value: str, codes: list[str]) -> None:
+    parsed = check("pythonic", f"[f(a={written})]", tools=TOOLS)
+    assert json.loads(parsed.tool_calls[0].function.arguments) == {"a": value}
+    assert [d.code for d in parsed.diagnostics] == codes
+    assert parsed.tool_calls[0].status == ("recovered" if codes else "ok")

@@ -389,7 +389,7 @@ class _Literals:
         if missing >= 0 and (close < 0 or missing < close):
             return missing, text[start:missing]
         body = text[start : len(text) if close < 0 else close]
-        return close if close < 0 else close + len(mark), unescaped(body) if escapes else body
+        return close if close < 0 else close + len(mark), unescaped(body, len(mark) == 1) if escapes else body
 
     def _string_end(self, call: CallText, quote: re.Match[str], leaf: _Leaf) -> int:
         """Return where a quoted string ends, if it is the text of the leaf; otherwise -1."""

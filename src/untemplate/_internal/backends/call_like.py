@@ -32,14 +32,19 @@ _BEFORE_CALL: Final = ".!?: \t\n"
 _NAME_AS_KEY: Final = re.compile(r'\{\s{0,64}"([^"\\\n]{1,256})"\s{0,64}:\s{0,64}\{')
 """Matches an object in an object, with its key."""
 _CALLED: Final = re.compile(
-    r"(?:^[ \t]{0,64}+|[.!?:][ \t]++)\[?([\w.\-]{1,256}+)\((?:\)|\w{1,64}+=[^\n()]{1,256}+\)?)", re.MULTILINE
+    r"(?:^[ \t]{0,64}+|[.!?:][ \t]++)([\w.\-]{1,256}+)\(\w{1,64}+=[^\n()]{1,256}+\)?", re.MULTILINE
 )
-"""Matches a call in Python's syntax, or a list of them, that begins a line or a sentence."""
+"""Matches a call in Python's syntax, with arguments, that begins a line or a sentence. One without is prose."""
+_LISTED: Final = re.compile(
+    r"(?:^[ \t]{0,64}+|[.!?:][ \t]++)\[([\w.\-]{1,256}+)\((?:\)|\w{1,64}+=[^\n()]{1,256}+\)?)", re.MULTILINE
+)
+"""Matches the first call of a list in Python's syntax."""
 
 
 def _is_offered(name: str, tools: Collection[str] | None) -> bool:
-    """True if this is the name of an offered tool, maybe after the end of a sentence (``Sure.get_weather``)."""
-    return tools is None or name in tools or name.rpartition(".")[2] in tools
+    """True if this is the name of an offered tool, maybe after the end of a sentence (``Sure.get_weather``), or after
+    a letter in the place of a marker's last sign (``>>xget_weather``)."""
+    return tools is None or name in tools or name.rpartition(".")[2] in tools or name[1:] in tools
 
 
 def _at(found: re.Match[str]) -> tuple[int, str]:
@@ -89,7 +94,7 @@ class CallLike:
         bodies = [way.body for way in self._format.tools]
         patterns = [_NAMED, _NAMED_BEFORE]
         if self.is_literal:
-            patterns.append(_CALLED)
+            patterns += [_CALLED, _LISTED]
         if any(isinstance(body, JsonBody) and body.name_is_key for body in bodies):
             patterns.append(_NAME_AS_KEY)
         return patterns

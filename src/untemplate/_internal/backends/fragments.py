@@ -19,14 +19,16 @@ _SHORTEST_IN_WORD: Final = 5
 _LETTER: Final = re.compile("[a-zA-Z]")
 _NEAR: Final = 64
 """Characters at the edge of a text that are looked at."""
+_OPENS_TAG: Final = ("<", "[")
+_ENDS_TAG: Final = (">", "]")
 _BEGUN: Final = re.compile(r"[<\[][^<>\[\]\r\n]*+\Z")
 """Matches a tag that a text ends in, without its end."""
 _ENDED: Final = re.compile(r"[^\s<>\[\]]*+(?:>>>|[>\]])")
 """Matches the end of a tag, without its beginning."""
 _ENDED_LAST: Final = re.compile(r"(?<![<\[])(?:\A|(?<=[\s>\]]))[^\s<>\[\]]*+[>\]]\Z")
 """Matches the same at the end of a text."""
-_WORD_OF_MARKUP: Final = re.compile(r"(?=.*[<>\[\]|｜])\S{2,64}")
-"""Matches a word with a sign of markup."""
+_WORD_OF_MARKUP: Final = re.compile(r"(?!`+\Z)(?=.*[<>\[\]|｜`])\S{2,64}")
+"""Matches a word with a sign of markup. Backticks alone may end a fence around the call."""
 
 
 @final
@@ -48,8 +50,8 @@ class Fragments:
         self._closes_calls = closes_calls
         self._heads: frozenset[str] = frozenset(t[:i] for t in texts for i in range(1, len(t)) if t[0] in "<[`")
         self._tails: frozenset[str] = frozenset(t[i:] for t in texts for i in range(1, len(t)) if t[-1] in ">]`")
-        self._opens_reasoning = [text for text in sorted(opens_reasoning) if text[:1] == "<"]
-        self._closes_reasoning = [text for text in sorted(closes_reasoning) if text[:1] == "<"]
+        self._opens_reasoning = [text for text in sorted(opens_reasoning) if text[:1] in _OPENS_TAG]
+        self._closes_reasoning = [text for text in sorted(closes_reasoning) if text[:1] in _OPENS_TAG]
 
     def find(self, items: Sequence[Item], closed: bool) -> tuple[str, int, str] | None:
         """Return the first text of these parts of a message that has a piece of a marker, the place in it, and the
@@ -65,7 +67,7 @@ class Fragments:
                     return text, text.find(found), found
             elif place and items[place - 1].type == "tool_call" and self._is_markup(text, place == last):
                 return text, 0, text
-            found = self._at_end(text[-_NEAR:]) if place < last else ""
+            found = self._at_end(text) if place < last else ""
             if found:
                 return text, len(text) - len(found), found
             found = self._at_start(text[:_NEAR], place == last, place == 0)
@@ -81,7 +83,9 @@ class Fragments:
         """Return the piece of a marker, or a whole one, that a text ends in. A whole call in reasoning is a draft."""
         whole = next((marker for marker in self._markers if text.endswith(marker)), "")
         if whole:
-            return "" if whole in self._closes_calls else whole
+            is_draft = whole in self._closes_calls and any(opener in text for opener in self._opens_calls)
+            return "" if is_draft else whole
+        text = text[-_NEAR:]
         begun = _BEGUN.search(text)
         if begun is not None:
             head = begun.group()
@@ -115,15 +119,12 @@ class Fragments:
         whole = next((marker for marker in self._markers if text.startswith(marker)), "")
         if whole:
             return "" if whole in self._opens_calls else whole
-        for marker in self._opens_reasoning:
-            head = _begun_tag(text, 0, marker)
-            if head:
-                return head
-        for marker in () if closed else self._closes_reasoning:
-            piece = _begun_tag(text, text.rfind(marker[:_SHORTEST]), marker) or _ended_tag(text, marker)
-            if piece:
-                return piece
-        return ""
+        heads = (_begun_tag(text, 0, marker) for marker in self._opens_reasoning)
+        closes = () if closed else self._closes_reasoning
+        pieces = (
+            _begun_tag(text, text.rfind(marker[:_SHORTEST]), marker) or _ended_tag(text, marker) for marker in closes
+        )
+        return next(filter(None, (*heads, *pieces)), "")
 
 
 def _ended_tag(text: str, marker: str) -> str:
@@ -147,5 +148,5 @@ def _begun_tag(text: str, place: int, marker: str) -> str:
     if place < 0 or not shortest <= size < len(marker):
         return ""
     rest = text[place + size : place + size + _NEAR]
-    end = re.search(r"[<>\n]|\Z", rest)
-    return "" if end is not None and end.group() == ">" else text[place : place + size]
+    end = re.search(r"[<>\[\]\n]|\Z", rest)
+    return "" if end is not None and end.group() in _ENDS_TAG else text[place : place + size]

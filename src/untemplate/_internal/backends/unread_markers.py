@@ -66,33 +66,33 @@ class UnreadMarkers:
     def in_content(self, content: str, calls: bool) -> tuple[int, str] | None:
         """Return the place of a marker in content that is damaged, belongs to reasoning, surrounds content or
         begins a turn, and that marker. ``calls``: calls are wanted, so their markers count."""
-        around = self._around_content
-        for marker in around[0]:
-            place = content.find(marker)
-            if place >= 0 and not in_code(content, place):
-                return place, marker
+        around = self._around_in(content)
+        if around is not None:
+            return around
         for line in islice(self._lines.finditer(content), MOST_LOOKED_AT):
             if not in_fence(content, line.start()):
                 return line.start(), line.group()
         damaged = self._damaged_lines.find(content)
         if damaged is not None and not in_fence(content, damaged[0]):
             return damaged
-        return (self._damaged_calls if calls else around[1]).find(content) or self._turn_header_in(content)
+        damaged_markers = self._damaged_calls if calls else self._around_content[1]
+        return damaged_markers.find(content) or self._turn_header_in(content)
+
+    def _around_in(self, text: str) -> tuple[int, str] | None:
+        """Return the first marker around content that is in a text, and not in inline code, and its place."""
+        places = ((text.find(marker), marker) for marker in self._around_content[0])
+        return min(((at, marker) for at, marker in places if at >= 0 and not in_code(text, at)), default=None)
 
     def call_in_reasoning(self, reasoning: str, tools: Collection[str] | None, drafts: bool) -> tuple[int, str] | None:
         """Return the place of the first text that looks like a call, as ``CallLike.find`` does, or of a marker around
-        content, in reasoning that was not closed. Messages with headers have an end of their own. ``drafts``: what
-        begins with a whole opener is a draft, because calls follow."""
-        if self._format.channels is not None:
+        content, in reasoning that was not closed. A message with a header has an end of its own, so the text has to
+        end in the call. ``drafts``: what begins with a whole opener is a draft, because calls follow."""
+        if self._format.channels is not None and not reasoning.rstrip().endswith(("}", *self.closes_of_calls)):
             return None
         found = self.calls.find(reasoning, tools)
         if drafts and found is not None and found[1] in self._call_openers:
             found = None
-        for marker in self._around_content[0]:
-            place = reasoning.find(marker)
-            if place >= 0 and (found is None or place < found[0]) and not in_code(reasoning, place):
-                found = place, marker
-        return found
+        return min(filter(None, (found, self._around_in(reasoning))), default=None)
 
     def is_begun(self, text: str) -> bool:
         """True if a text is a marker without two or more characters of its end."""

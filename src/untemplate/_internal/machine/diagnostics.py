@@ -80,7 +80,7 @@ DIAGNOSTICS: Final[dict[DiagnosticCode, str]] = {
     "unclosed_message": "a message header came before the message before it was closed; that ends there",
     "unclosed_object": "the object that holds the call was not closed",
     "unclosed_reasoning": "reasoning began again after content, and the output ended in it",
-    "unescaped_backslash": "a string begins with a path whose backslashes are not escaped; they are part of the string",
+    "unescaped_backslash": "backslashes are part of a string: it begins with a path, or a line break comes before them",
     "unescaped_quote": "a quote inside a string was not escaped; it is part of the string",
     "unquoted_value": "a value without quotes is not a literal; it is a number, text, or passed on as written",
     "unknown_token": "a special token that the format does not know was dropped",

@@ -5,6 +5,7 @@ A header is short. One that is too long, or that contains what no header contain
 
 from __future__ import annotations
 
+import re
 from typing import final
 
 from . import tags
@@ -82,6 +83,10 @@ class HeaderReader:
             cur.pos += illegal.end()
             return READ_HEADER
         if illegal is not None or len(piece) > MAX_NAME:
+            if illegal is not None and self._is_opener_alone(header, piece, illegal):
+                context.ledger.report("broken_header", context.ledger.saved, context.base + cur.pos)
+                self._begin_message(False, cur.pos)
+                return READ_TEXT
             cur.pos += 0 if illegal is None else illegal.start()
             self.goes_on_in_content = (
                 illegal is not None and not header.bare and self._text.judge.header_doubt == NO_DOUBT
@@ -91,6 +96,12 @@ class HeaderReader:
             cur.goes_on = header.goes_on
             return MORE
         return self._message(header, piece, found.start(), found.end())
+
+    def _is_opener_alone(self, header: HeaderSyntax, piece: str, illegal: re.Match[str]) -> bool:
+        """True if a new line of text follows the opener directly, and the opener is not inside an open message: it has
+        no header, and the text is content."""
+        alone = not piece[: illegal.start()].strip(WS) and "\n" in piece[: illegal.end()]
+        return alone and not header.bare and self._text.judge.header_doubt == NO_DOUBT
 
     def _message(self, header: HeaderSyntax, piece: str, body: int, end: int) -> int:
         """Begin the message of a complete header: a call if it has a recipient or the marker after it is one of a

@@ -2,8 +2,9 @@
 
 * Text that can only become a string streams. Where all values are quoted, it is converted by the schema, as in tags
   (``value_text``).
-* A string in quotes of one character has backslash escapes, unless its first text is a path of Windows. Its quote
-  closes it only if what follows may follow a value (``ends``).
+* A string in quotes of one character has backslash escapes, unless its first text is a path of Windows. After a line
+  break, which no such string of Python has, only quotes and backslashes are escaped. Its quote closes it only if what
+  follows may follow a value (``ends``).
 * A string between markers ends at the same marker, which may be missing.
 """
 
@@ -20,13 +21,16 @@ from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .ends import follows_string, missing_close, next_key, tail_from
 from .place import BY_PLACE, LiteralPlace
 from .program import LiteralSyntax
-from .words import begins_path, escape_end, may_begin_path, unescape
+from .words import begins_path, escape_end, has_meaning, is_text, may_begin_path, unescape
 
 # What a backslash is.
 _TEXT: Final = 0
 _ESCAPE: Final = 1
 _UNKNOWN: Final = 2
 """The first text of the string decides."""
+_BEFORE_SIGNS: Final = 3
+"""An escape before a quote or another backslash, and text before a letter: the string holds a line break, so it is not
+one of Python's, and the letters are those of the text (``print('a\\n')``)."""
 
 
 def next_stop(place: LiteralPlace, cur: Cursor, end: int, out: CallHandler) -> int:
@@ -94,7 +98,7 @@ class StringReader:
         if self._watched is not None:
             if self._watched.search(text) is not None:
                 return None
-        elif self._quote.first_characters in text or (self._backslash == _ESCAPE and "\\" in text):
+        elif self._quote.first_characters in text or (self._backslash and ("\\" in text or "\n" in text)):
             return None
         return json_escape(text)
 
@@ -132,22 +136,32 @@ class StringReader:
         stop = next_stop(self._place, cur, end, out) if self._doubtful else -1
         if stop >= 0:
             end = stop
-        slash = text.find("\\", cur.pos, end) if self._backslash == _ESCAPE else -1
+        slash = text.find("\\", cur.pos, end) if self._backslash else -1
         if slash >= 0:
             return self._read_escape(cur, slash, out)
-        if end > cur.pos:
-            self._put(text[cur.pos : end], out)
-            cur.pos = end
+        self._put_text(cur, end, out)
         if stop >= 0:
             return self._close(cur, out)
         return MORE if found is None else self._read_quote(cur, found, out)
 
+    def _put_text(self, cur: Cursor, end: int, out: CallHandler) -> None:
+        """Put the text up to ``end``, which has no escape."""
+        piece = cur.text[cur.pos : end]
+        if piece:
+            self._put(piece, out)
+            cur.pos = end
+        if self._backslash == _ESCAPE and "\n" in piece and self._quote.longest == 1:
+            self._backslash = _BEFORE_SIGNS
+
     def _read_escape(self, cur: Cursor, slash: int, out: CallHandler) -> int:
         """Read up to an escape, and the escape if all of it has come."""
         text = cur.text
-        if slash > cur.pos:
-            self._put(text[cur.pos : slash], out)
-            cur.pos = slash
+        self._put_text(cur, slash, out)
+        if self._backslash == _BEFORE_SIGNS and is_text(text, slash):
+            if has_meaning(text[slash + 1]):
+                out.report("unescaped_backslash", slash, slash + 1)
+            self._put_text(cur, slash + 1, out)
+            return AGAIN
         after = escape_end(text, slash)
         if after > len(text) and not cur.final:
             return MORE

@@ -21,6 +21,8 @@ _SIMPLE: Final = {
 }  # fmt: skip
 _HEX: Final = {"x": 2, "u": 4, "U": 8}
 _DIGITS_16: Final = "0123456789abcdefABCDEF"
+_SIGNS: Final = ("\\", "'", '"', "")
+"""Signs after a backslash, and the end of the text, that make it an escape in every string."""
 _PATH: Final = re.compile(r"[A-Za-z]:\\[^\\]|\\\\[\w.$-]{1,64}+\\[^\\]")
 _PATH_BEGUN: Final = re.compile(r"(?:[A-Za-z](?::\\?)?|\\(?:\\(?:[\w.$-]{1,64}+\\?)?)?)?\Z")
 
@@ -114,19 +116,34 @@ def may_begin_path(text: str, start: int) -> bool:
     return _PATH_BEGUN.match(text, start) is not None
 
 
-def unescaped(text: str) -> str:
-    """Return ``text`` with its escapes replaced."""
+def is_text(text: str, slash: int) -> bool:
+    """True if the backslash at ``slash`` is text after a line break: no quote and no other backslash follows it."""
+    return text[slash + 1 : slash + 2] not in _SIGNS
+
+
+def has_meaning(letter: str) -> bool:
+    """True if a backslash before this character is an escape in Python."""
+    return letter in _SIMPLE or letter in _HEX
+
+
+def unescaped(text: str, one_line: bool = False) -> str:
+    """Return ``text`` with its escapes replaced. ``one_line``: its syntax allows no line break."""
     parts: list[str] = []
     pos = 0
+    after_break = False
     while True:
         slash = text.find("\\", pos)
         if slash < 0:
             parts.append(text[pos:])
             return "".join(parts)
-        end = escape_end(text, slash)
         parts.append(text[pos:slash])
-        parts.append(unescape(text[slash:end]))
-        pos = end
+        after_break = one_line and (after_break or "\n" in text[pos:slash])
+        if after_break and is_text(text, slash):
+            parts.append("\\")
+            pos = slash + 1
+        else:
+            pos = escape_end(text, slash)
+            parts.append(unescape(text[slash:pos]))
 
 
 def closing_quote(text: str, start: int, quote: str, escapes: bool, end: int) -> int:
