@@ -587,13 +587,31 @@ def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     index: dict[str, Any] = {}
     exec(generate_index.index_module({**generate_index.families(), "acme": module.ENTRIES}), index)
     monkeypatch.setattr(_index, "ROWS", index["ROWS"])
-    caches = (registry._bundled, registry._modules, registry._load)
+    caches = (registry._bundled, registry._modules, registry._respelled, registry._load)
     for cached in caches:
         cached.cache_clear()
     yield blocks
     monkeypatch.undo()
     for cached in caches:
         cached.cache_clear()
+
+
+def test_an_index_that_is_out_of_date_names_the_command(acme: list[str], monkeypatch: pytest.MonkeyPatch):
+    kept = [one for one in registry._load("acme").values() if one.name != "acme"]
+    monkeypatch.setattr(sys.modules["untemplate.formats._families.acme"], "ENTRIES", tuple(kept))
+    registry._load.cache_clear()
+    with pytest.raises(
+        ValueError, match=r"^no (tool|reasoning) format 'acme': _families/acme\.py does not have it any more"
+    ):
+        named("acme")
+    rows = {name: group for name, group in _index.ROWS.items() if name != "hermes"}
+    monkeypatch.setattr(_index, "ROWS", rows)
+    for cached in (registry._bundled, registry._modules, registry._respelled, registry._load):
+        cached.cache_clear()
+    with pytest.raises(
+        ValueError, match=r"^no format 'hermes': _families/hermes\.py is not in the index; `make docs` adds it$"
+    ):
+        named("hermes")
 
 
 def test_a_name_belongs_to_one_entry_of_the_index():

@@ -281,8 +281,8 @@ def test_an_id_that_speaks_for_itself(run: Run):
         == f"""\
 Qwen/Qwen2.5-7B-Instruct
   format    hermes, no template to measure it against
-  quoted    ids prove calls: yes (the tokens of the format's list); of 13 quoted calls, 5 are called without ids (3 of \
-them without a report) and 0 with ids
+  quoted    token ids prove its calls: yes (the tokens of the format's list); in 13 tested contexts, a call that is only \
+quoted runs 5 times without ids (3 without a report) and 0 times with ids
 
 choice  catalogue hermes
   because    Qwen/Qwen2.5-7B-Instruct matches Qwen/Qwen2.5-*; there is no template to certify it against

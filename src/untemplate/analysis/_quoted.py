@@ -47,6 +47,7 @@ class QuotedCalls:
     def __str__(self) -> str:
         whose = "the model's tokens" if self.of_model else "the tokens of the format's list"
         return (
-            f"ids prove calls: {self.provable} ({whose}); of {len(CONTEXTS)} quoted calls, {len(self.without_ids)} are "
-            f"called without ids ({len(self.silent)} of them without a report) and {len(self.with_ids)} with ids"
+            f"token ids prove its calls: {self.provable} ({whose}); in {len(CONTEXTS)} tested contexts, a call that is "
+            f"only quoted runs {len(self.without_ids)} times without ids ({len(self.silent)} without a report) and "
+            f"{len(self.with_ids)} times with ids"
         )

@@ -93,6 +93,28 @@ def _load(module: str) -> dict[tuple[Kind, str], Entry]:
     return {(entry.kind, name): entry for entry in found for name in (entry.name, *entry.aliases)}
 
 
+def _entry(kind: Kind, name: str) -> Entry:
+    """Return a bundled entry.
+
+    Raises:
+        UnknownFormatError: the index has the name, and its module does not.
+    """
+    module = _modules(kind)[name]
+    found = _load(module).get((kind, name))
+    if found is None:
+        reason = f"_families/{module}.py does not have it any more; `make docs` renews the index"
+        raise UnknownFormatError(name, kind, names(kind), reason=reason)
+    return found
+
+
+def _reason(name: str) -> str | None:
+    """Return why there is no format of a name, if that is known: no project has one, or its module is new."""
+    if name in _index.ROWS or not name.isidentifier():
+        return UNLISTED.get(name)
+    is_new = os.path.isfile(os.path.join(os.path.dirname(__file__), "_families", f"{name}.py"))
+    return f"_families/{name}.py is not in the index; `make docs` adds it" if is_new else UNLISTED.get(name)
+
+
 def families() -> list[str]:
     """Return the names of the family modules, sorted."""
     return list(_index.ROWS)
@@ -137,7 +159,7 @@ def lookup(kind: Kind, name: str) -> Entry:
     _check_name(name)
     found = _find(kind, name)
     if found is None:
-        raise UnknownFormatError(name, kind, names(kind), reason=UNLISTED.get(name))
+        raise UnknownFormatError(name, kind, names(kind), reason=_reason(name))
     return found
 
 
@@ -195,7 +217,7 @@ def half(kind: Kind, name: str, *, files: bool = False) -> Format:
         return found.format
     if "+" in name or (files and _is_file(name)):
         return named(name, files=files)
-    raise UnknownFormatError(name, kind, names(kind), reason=UNLISTED.get(name))
+    raise UnknownFormatError(name, kind, names(kind), reason=_reason(name))
 
 
 def chosen_name(fmt: Format) -> str:
@@ -211,21 +233,20 @@ def chosen_name(fmt: Format) -> str:
 
 def _find(kind: Kind, name: str) -> Entry | None:
     """Return the entry of that kind with that name or alias, otherwise ``None``."""
-    module = _modules(kind).get(name)
-    if module is not None:
-        return _load(module)[kind, name]
+    if name in _modules(kind):
+        return _entry(kind, name)
     if "+" in name or any(name in _modules(other) for other in KINDS):
         return None  # no registered name has a plus
     known = registered.find(kind, name)
     respelled = _respelled(kind).get(_letters(name)) if known is None and name not in UNLISTED else None
-    return known if respelled is None else _load(_modules(kind)[respelled])[kind, respelled]
+    return known if respelled is None else _entry(kind, respelled)
 
 
 def _pair(name: str, reasoning: str | None, files: bool) -> Format:
     """Return the Format of ``calls+reasoning``."""
     calls, plus, thinking = name.partition("+")
     if not plus:
-        raise UnknownFormatError(name, None, names(), _FORMS_AND_FILE if files else _FORMS, UNLISTED.get(name))
+        raise UnknownFormatError(name, None, names(), _FORMS_AND_FILE if files else _FORMS, _reason(name))
     if reasoning not in (None, name):
         raise IncompatibleFormatsError(reasoning, name, f"{name!r} names its reasoning already")
     if _find("tool", calls) is None and _find("tool", thinking) is not None and _find("reasoning", calls) is not None:
