@@ -182,6 +182,21 @@ def test_a_template(run: Run, template: str):
     assert run.says("explain", run.file("mine.jinja", template)) == explained(template)
 
 
+def test_lines_that_were_never_rendered(run: Run):
+    source = TEMPLATE.rstrip() + "\n{% if documents %}\nOne.\n\nTwo.\n{% endif %}"
+    path, last = run.file("mine.jinja", source), len(source.splitlines())
+    (coverage,) = [b for b in run.says("explain", path).split("\n\n") if b.startswith("coverage")]
+    said = "coverage  3 of 4 branches were rendered; ! was never rendered"
+    assert coverage.splitlines() == [f"{said}, -v shows the template", f"  !{last - 3:5}  One."]
+    shown = run.says("explain", "-v", path)
+    block = shown[shown.index(said) :].splitlines()[1 : last + 1]
+    assert [line[10:] for line in block] == [line if line else "" for line in source.splitlines()]
+    assert [n for n, line in enumerate(block, 1) if line.startswith("  !")] == [last - 3, last - 2, last - 1]
+    lines = json.loads(run.says("explain", "--json", path))["coverage"]
+    assert lines[last - 2] == {"line": last - 1, "rendered": False, "text": "Two."}
+    assert all(one["rendered"] for one in lines[: last - 4])
+
+
 def test_a_template_with_demands(run: Run):
     source = (
         "{%- for m in messages -%}<{{ m.role }}>{%- if m.reasoning_content and loop.last -%}<t>{{ m.reasoning_content }}"
@@ -363,7 +378,7 @@ def test_everything_as_one_object(run: Run):
     analysis = analyze(template, cache=False)
     chosen = select(template=template)
     assert list(everything) == [
-        *("source", "format", "certificate", "selection", "quoted_calls", "analysis", "example", "policy"),
+        *("source", "format", "certificate", "selection", "quoted_calls", "analysis", "coverage", "example", "policy"),
     ]
     assert everything["selection"] == json.loads(json.dumps(chosen.to_dict()))
     quoted = quoted_calls(analysis.format)

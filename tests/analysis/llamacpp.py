@@ -5,7 +5,8 @@ comes from a model that writes it byte by byte (``tests.llamacpp_playback``): ll
 llama.cpp gets several attempts: thinking as the template sets it, on and off; the output with and without the opener of
 reasoning, which its prompt may already hold, and without the tag that ends the turn.
 
-``python -m tests.analysis.llamacpp [FILE…]`` prints the table as a page.
+``python -m tests.analysis.llamacpp [FILE…]`` prints the table as a page. What llama.cpp said is kept in ``build``,
+so that a run may be stopped and started again.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from hashlib import sha256
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
@@ -102,29 +104,56 @@ def difference(scenario: Scenario, message: dict[str, Any]) -> str:
 
 # -- One template, in a process of its own: llama.cpp ends the process on some ------------------------------------
 
+KEPT: Final = Path(__file__).resolve().parents[2] / "build" / "llamacpp"
+"""Verdicts of earlier runs, one file per template: a run that was stopped continues where it was."""
+_NO_ANSWER: Final = ""
+_STARTED: Final = "the server runs"
+_LONGEST: Final = 1800
+"""Seconds for one template."""
 
-def work(path: str) -> None:
-    """Print llama.cpp's verdict on each scenario of a template as JSON."""
+
+def work(path: str, kept: str) -> None:
+    """Append llama.cpp's verdict on each scenario of a template to a file, unless it is there already."""
     source = Path(path).read_text(encoding="utf-8")
-    scenarios = list(scenarios_of(source))
-    answers = Answers(source, [text for scenario, _, output in scenarios for text in attempts(scenario, output)])
-    for scenario, _, output in scenarios:
-        print(json.dumps([scenario.name, verdict(answers, scenario, output)]), flush=True)
+    known = _read_kept(Path(kept))
+    scenarios = [one for one in scenarios_of(source) if _key(one[0], one[2]) not in known]
+    if scenarios:
+        answers = Answers(source, [text for scenario, _, output in scenarios for text in attempts(scenario, output)])
+        print(_STARTED, flush=True)
+        for scenario, _, output in scenarios:
+            _keep(Path(kept), _key(scenario, output), verdict(answers, scenario, output))
     os._exit(0)  # the server's threads need not end in order
 
 
+def _key(scenario: Scenario, output: str) -> str:
+    return f"{scenario.name}: {output}"
+
+
+def _keep(kept: Path, key: str, said: str) -> None:
+    with kept.open("a", encoding="utf-8") as file:
+        file.write(json.dumps([key, said]) + "\n")
+
+
+def _read_kept(kept: Path) -> dict[str, str]:
+    return dict(map(json.loads, kept.read_text(encoding="utf-8").splitlines())) if kept.exists() else {}
+
+
 def verdicts(path: Path) -> dict[str, str]:
-    """Return llama.cpp's verdict by scenario, from another process."""
-    command = [sys.executable, "-m", "tests.analysis.llamacpp", "--work", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    found = dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
-    if "Traceback" in done.stderr and "xllamacpp.pyx" not in done.stderr:
-        raise RuntimeError(f"{path.name}: {done.stderr}")  # an error of this script
-    if os.environ.get("SHOW"):
-        for name, said in found.items():
-            if said != READ:
-                print(f"{path.name}: {name}: {said[:300]}", file=sys.stderr)
-    return found
+    """Return llama.cpp's verdict by scenario, from another process. A scenario that ends the process has none."""
+    source = path.read_bytes()
+    kept = KEPT / version("xllamacpp") / f"{path.stem}-{sha256(source).hexdigest()[:12]}.jsonl"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    keys = {scenario.name: _key(scenario, output) for scenario, _, output in scenarios_of(source.decode())}
+    command = [sys.executable, "-m", "tests.analysis.llamacpp", "--work", str(path), str(kept)]
+    while missing := [key for key in keys.values() if key not in _read_kept(kept)]:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST, check=False)
+        if "Traceback" in done.stderr and "xllamacpp.pyx" not in done.stderr:
+            raise RuntimeError(f"{path.name}: {done.stderr}")  # an error of this script
+        left = [key for key in missing if key not in _read_kept(kept)]
+        for key in left[:1] if _STARTED in done.stdout else left:  # it ended the process, or the server does not start
+            _keep(kept, key, _NO_ANSWER)
+    found = _read_kept(kept)
+    return {name: found[key] for name, key in keys.items()}
 
 
 # -- The page -----------------------------------------------------------------------------------------------------
@@ -218,7 +247,7 @@ def share(part: int, whole: int) -> str:
 def main(arguments: Sequence[str]) -> None:
     """Print the page."""
     if arguments[:1] == ["--work"]:
-        work(arguments[1])
+        work(arguments[1], arguments[2])
         return
     paths = [Path(a) for a in arguments] or WILD
     if not paths:

@@ -41,6 +41,27 @@ def test_reasoning_in_a_field_of_another_name() -> None:
         "<a>{% if m.own_thoughts and documents %}<t>{{ m.own_thoughts }}</t>{% endif %}{{ m.content }}</a>"
     )
     assert found.certificate.capabilities["reasoning"] == "cannot say"
+    assert remarks(found) == ["line 1: reasoning: a branch was never rendered; it depends on documents"]
+
+
+def test_a_plan_that_is_written_only_before_calls() -> None:
+    call = "<t>{{ m.tool_plan }}</t>{% for c in m.tool_calls %}<call>{{ c.function | tojson }}</call>{% endfor %}"
+    found = analysed(f"<a>{{% if m.tool_calls %}}{call}{{% else %}}{{{{ m.content }}}}{{% endif %}}</a>")
+    assert found.certificate.capabilities["reasoning_with_calls"] == "yes"
+    assert found.result.markers.reasoning_start == "<t>"
+    assert found.result.markers.per_call_start == "<call>"
+
+
+def test_a_branch_that_needs_a_result_without_a_name() -> None:
+    call = "{% for c in m.tool_calls or [] %}<call>{{ c.function | tojson }}</call>{% endfor %}"
+    looked_up = (
+        "{% if m.role == 'tool' %}{% if m.name %}{{ m.name }}{% else %}{% for o in messages %}"
+        "{% for c in o.tool_calls or [] %}{% if c.id == m.tool_call_id %}{{ c.function.name }}{% endif %}{% endfor %}"
+        "{% endfor %}{% endif %}{% endif %}"
+    )
+    found = analysed(f"<a>{looked_up}{{{{ m.content or '' }}}}{call}</a>")
+    assert found.certificate.capabilities["ids"] == "no"
+    assert found.certificate.traits.unreached == ()
 
 
 def test_a_template_that_needs_documents() -> None:
@@ -71,7 +92,7 @@ def test_a_branch_that_no_message_leads_to() -> None:
     call = "{% if m.tool_calls and documents %}<call>{{ m.tool_calls | tojson }}</call>{% endif %}"
     found = analysed(f"<a>{{{{ m.content or '' }}}}{call}</a>")
     assert found.certificate.capabilities["calls"] == "cannot say"
-    assert remarks(found)[0].endswith(": a branch was never rendered")
+    assert remarks(found)[0].endswith(": a branch was never rendered; it depends on documents")
 
 
 def test_a_refusal_is_a_proof() -> None:

@@ -435,6 +435,15 @@ def test_a_template(inspector: Inspector):
     assert '"get_weather "' in found["grammars"]["gbnf"]
 
 
+def test_the_lines_that_were_never_rendered(inspector: Inspector):
+    source = TEMPLATE + "{% if documents %}\nOne.\n\nTwo.\n{% endif %}"
+    found = inspector.answer("template", {"template": source})
+    assert [one["text"] for one in found["coverage"]] == source.splitlines()
+    assert [one["line"] for one in found["coverage"] if not one["rendered"]] == [10, 11, 12]
+    text = "1 of 4 branches were never rendered: see the lines of the template"
+    assert {"level": "note", "about": "coverage", "text": text, "output": ""} in found["lint"]
+
+
 def test_a_template_that_changes_earlier_turns(inspector: Inspector):
     dropping = TEMPLATE.replace(
         "{{ message.content or '' }}", "{{ (message.content or '') if loop.last or message.role == 'user' else '' }}"

@@ -100,7 +100,9 @@ def _doubts(part: _Part, prober: Prober, branches: list[Branch]) -> Iterator[Dou
         yield Doubt(f"a rendering failed: {failed.problem}", failed.line)
     for branch in branches:
         if about(branch, part.fields) and (not part.also or about(branch, part.also)):
-            yield Doubt("a branch was never rendered", branch.line)
+            asked = sorted(branch.conditions & prober.inputs_read)
+            depends = f"; it depends on {', '.join(asked)}" if asked else ""
+            yield Doubt(f"a branch was never rendered{depends}", branch.line)
 
 
 def about(branch: Branch, fields: frozenset[str]) -> bool:

@@ -37,7 +37,7 @@ IDS: Final = ("qzid00001", "qzid00002")
 
 REASONING_KEYS: Final = ("reasoning_content", "reasoning", "thinking", "thought")
 """Fields of a message in which most templates look for reasoning."""
-_REASONING_KEY: Final = re.compile(r"(?=[a-z_]*+\Z).*?(?:reason|think|thought)", re.IGNORECASE)
+_REASONING_KEY: Final = re.compile(r"(?=[a-z_]*+\Z).*?(?:reason|think|thought|plan)", re.IGNORECASE)
 """Other names of such a field."""
 CALL_KEYS: Final = frozenset(("tool_calls",))
 """Fields in which they look for calls."""
@@ -329,6 +329,11 @@ class Prober:
         variables = set(self.toggles)
         return [replace(branch, reads=branch.reads - variables) for branch in unreached()]
 
+    def unreached_lines(self) -> list[int]:
+        """Return the lines with a branch that no rendering has run."""
+        lines = getattr(self.template, "unreached_lines", None)
+        return [] if lines is None else list(lines())
+
     @property
     def branches(self) -> int:
         """Number of branches of the template."""
@@ -350,6 +355,11 @@ class Prober:
         """Return words that the template compares a variable with, such as levels of effort."""
         words: tuple[str, ...] = getattr(self.template, "choices", {}).get(variable, ())
         return words[:_MOST_WORDS]
+
+    @property
+    def inputs_read(self) -> frozenset[str]:
+        """The variables that no probe may have set as this template needs it: its own, and the documents."""
+        return frozenset((*self.toggles, "documents"))
 
     @property
     def toggles(self) -> list[str]:

@@ -104,12 +104,15 @@ class Traits:
     """Number of branches of the template."""
     unreached: tuple[int, ...] = ()
     """First lines of the branches that no rendering has run, in order."""
+    unreached_lines: tuple[int, ...] = ()
+    """All lines with a part of such a branch."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         return {
             "branches": self.branches,
             "unreached": list(self.unreached),
+            "unreached_lines": list(self.unreached_lines),
             "prefix_breaks": [b.to_dict() for b in self.prefix_breaks],
             "dropped": [asdict(d) for d in self.dropped],
             "maskable": self.maskable,
@@ -133,6 +136,7 @@ class Traits:
             remarks,
             int(data["branches"]),
             tuple(int(line) for line in data["unreached"]),
+            tuple(int(line) for line in data["unreached_lines"]),
         )
 
 
@@ -149,8 +153,11 @@ def find_traits(
     marked = _marked(frame)
     remarks = (*found.demands(), *found.refusals(), *found.surprises(), *marked[1])
     dropped = tuple(found.dropped())
-    unreached = tuple(branch.line for branch in frame.prober.unreached())
-    return Traits(breaks, dropped, marked[0], remarks, frame.prober.branches, unreached)
+    prober = frame.prober
+    unreached = tuple(branch.line for branch in prober.unreached())
+    return Traits(
+        breaks, dropped, marked[0], remarks, prober.branches, unreached, tuple(prober.unreached_lines())
+    )  # fmt: skip
 
 
 _GENERATION: Final = re.compile(r"\{%[-+]?\s*generation\b")

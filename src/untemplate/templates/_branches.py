@@ -27,6 +27,13 @@ class Branch:
     """True if it only raises an exception of the template's own."""
     reads: set[str] = field(default_factory=set)
     """Names, attributes and constant strings in it, and in what its loops iterate over."""
+    written_at: set[int] = field(default_factory=set)
+    """Lines of its statements and texts."""
+
+    @property
+    def lines(self) -> range:
+        """All lines that it has a part of."""
+        return range(self.line, max(self.written_at, default=self.line) + 1)
 
 
 def branches_of(tree: nodes.Template) -> tuple[list[Branch], dict[int, int]]:
@@ -37,9 +44,10 @@ def branches_of(tree: nodes.Template) -> tuple[list[Branch], dict[int, int]]:
     waiting: list[tuple[nodes.Node, tuple[Branch, ...], frozenset[str]]] = [(tree, (), _NONE)]
     while waiting:
         node, around, conditions = waiting.pop()
-        for name in _name(node):
-            for branch in around:
-                branch.reads.add(name)
+        last = _last_line(node)
+        for branch in around:
+            branch.reads.update(_name(node))
+            branch.written_at.add(last)
         inside: set[int] = set()
         for key, children, tests, iterated in _parts(node):
             depends = conditions | _names(tests)
@@ -113,6 +121,11 @@ def _name(node: nodes.Node) -> Iterator[str]:
         yield node.attr
     elif isinstance(node, nodes.Const) and isinstance(node.value, str):
         yield node.value
+
+
+def _last_line(node: nodes.Node) -> int:
+    """Return the line on which a node ends, apart from what is inside it; 0 for nodes that Jinja makes itself."""
+    return (node.lineno or 0) + (node.data.rstrip().count("\n") if isinstance(node, nodes.TemplateData) else 0)
 
 
 def _names(found: Iterable[nodes.Node]) -> frozenset[str]:

@@ -222,12 +222,23 @@ class ChatTemplate:
         """
         if self._ran is None:
             raise RuntimeError("unreached() needs a template that observed() has returned")
-        found = []
-        for source in self._sources:
-            branches = self._compile(source).branches
-            ran = self._ran.get(source, bytes(len(branches)))
-            found += [branch for branch, once in zip(branches, ran, strict=True) if not once]
+        found = [branch for source in self._sources for branch in self._unreached_in(source, self._ran)]
         return sorted(found, key=lambda branch: branch.line)
+
+    def unreached_lines(self) -> list[int]:
+        """Return the lines of ``source`` with a branch that no rendering of an observed template has run.
+
+        Raises:
+            RuntimeError: the template is not observed.
+        """
+        if self._ran is None:
+            raise RuntimeError("unreached_lines() needs a template that observed() has returned")
+        return sorted({line for branch in self._unreached_in(self.source, self._ran) for line in branch.lines})
+
+    def _unreached_in(self, source: str, ran: dict[str, bytearray]) -> list[Branch]:
+        branches = self._compile(source).branches
+        once = ran.get(source, bytes(len(branches)))
+        return [branch for branch, seen in zip(branches, once, strict=True) if not seen]
 
     def compile(self) -> None:
         """Compile the template, unless it is compiled already.

@@ -259,6 +259,10 @@ def _comparisons(analysis: Analysis, colour: bool) -> str:
 _FAILURES: Final = 3
 _LONG: Final = 240
 """Most failed checks to show without ``-v``, and most characters of each."""
+_COVERAGE: Final = "; ! was never rendered, -v shows the template"
+_MISSED: Final = 12
+_SHORT: Final = 80
+"""Most places of the template that were never rendered to show without ``-v``, and most characters of each."""
 _CAME_BACK: Final = {
     "yes": ("yes", "yes"),
     "no": ("no", "-"),
@@ -315,22 +319,24 @@ def _traits(traits: Traits, colour: bool) -> Iterator[str]:
 
 
 def _coverage(traits: Traits, source: str, colour: bool, verbose: bool) -> str:
-    """Return how much of the template was rendered; with ``verbose`` the template, its other branches marked."""
-    reached = traits.branches - len(traits.unreached)
-    lines = [_title("coverage", f"{reached} of {traits.branches} branches were rendered", colour)]
-    missed = sorted(set(traits.unreached))
-    if missed:
-        lines.append(field("never", f"the branches at line {', '.join(map(str, missed))}", colour))
+    """Show how much of the template was rendered. A ``!`` marks lines with a branch that was never rendered: with
+    ``verbose`` all lines are shown, else the first of each such place."""
+    missed = set(traits.unreached_lines)
+    numbered = list(enumerate(source.splitlines(), 1))
+    reached = f"{traits.branches - len(traits.unreached)} of {traits.branches} branches were rendered"
     if verbose:
-        lines += [
-            field(f"{'!' if number in missed else ' '} {number:4}", visible(line), colour, size=8)
-            for number, line in enumerate(source.splitlines(), 1)
-        ]
+        shown, said = numbered, "; ! was never rendered"
+    else:
+        shown, said = [one for one in numbered if one[0] in missed and one[0] - 1 not in missed], _COVERAGE
+    lines = [_title("coverage", reached + said * bool(missed), colour)]
+    for number, line in shown if verbose else shown[:_MISSED]:
+        text = visible(line) if verbose else _shortened(visible(line.strip()), _SHORT)
+        lines.append(field(f"{' !'[number in missed]} {number:4}", text, colour, size=8))
     return "\n".join(lines)
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONG else f"{text[:_LONG]}... ({len(text)} characters)"
+def _shortened(text: str, most: int = _LONG) -> str:
+    return text if len(text) <= most else f"{text[:most]}... ({len(text)} characters)"
 
 
 def _choice(known: Known, selection: Selection, colour: bool) -> str:

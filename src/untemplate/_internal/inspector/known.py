@@ -132,6 +132,16 @@ def everything(known: Known) -> dict[str, Any]:
         "selection": None if known.selection is None else known.selection.to_dict(),
         "quoted_calls": None if (quoted := known.quoted_calls) is None else quoted.to_dict(),
         "analysis": analysis,
+        "coverage": _coverage(known),
         "example": shown,
         "policy": {f.name: getattr(known.parser.policy, f.name) for f in fields(known.parser.policy)},
     }
+
+
+def _coverage(known: Known) -> list[dict[str, Any]] | None:
+    """Return the lines of the template, and if all branches on each were rendered; ``None`` without a template."""
+    if known.certificate is None or known.template is None:
+        return None
+    missed = known.certificate.traits.unreached_lines
+    lines = enumerate(known.template.source.splitlines(), 1)
+    return [{"line": number, "rendered": number not in missed, "text": text} for number, text in lines]

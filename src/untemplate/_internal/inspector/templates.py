@@ -77,8 +77,9 @@ def _remarks(traits: Traits) -> Iterator[dict[str, str]]:
     for part in traits.dropped:
         yield {"level": "warning", "about": "dropped", "text": str(part), "output": ""}
     if traits.unreached:
-        lines = ", ".join(map(str, sorted(set(traits.unreached))))
-        text = f"{len(traits.unreached)} of {traits.branches} branches were never rendered, at line {lines}"
+        text = (
+            f"{len(traits.unreached)} of {traits.branches} branches were never rendered: see the lines of the template"
+        )
         yield {"level": "note", "about": "coverage", "text": text, "output": ""}
     for remark in traits.remarks:
         yield {"level": "note", "about": remark.code, "text": str(remark), "output": ""}

@@ -13,6 +13,7 @@ untemplate.Template = class {
       title('Lint'), this.lint(found.lint),
       ...(found.analysis ? [title('What the comparisons found'), this.found(found.analysis)] : []),
       ...(found.selection ? [title('Choice'), this.choice(found.selection)] : []),
+      ...(found.coverage ? [this.long('The template; ! marks lines with a branch that was never rendered', this.covered(found.coverage))] : []),
       this.long('Format as JSON', JSON.stringify(found.format, null, 2)),
       ...Object.entries(found.grammars).map(([dialect, text]) => this.long(`Grammar: ${dialect}`, text))
     ])
@@ -57,6 +58,10 @@ untemplate.Template = class {
     return make('ul', {}, ...remarks.map(remark => make('li', {},
       make('strong', { class: remark.level === 'error' ? 'bad' : '' }, remark.level), ` ${remark.about}: ${visible(remark.text)} `,
       make('code', {}, visible(remark.output)))))
+  }
+
+  covered (lines) {
+    return lines.map(({ line, rendered, text }) => `${rendered ? ' ' : '!'} ${String(line).padStart(4)}  ${text}`).join('\n')
   }
 
   found (analysis) {
