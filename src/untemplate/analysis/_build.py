@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from ..format import Content, Format, FormatError, Marker, Reasoning, Turn
+from ..format import Content, Format, FormatError, Marker, Reasoning, Tools, Turn
 from ..format._markers import spellings_of
 from . import _diff as diff
 from ._certify import Certificate, certify
@@ -50,7 +50,7 @@ def build(
     parts: dict[str, Any] = {
         "reasoning": _reasoning(reasoning),
         "content": _content(content),
-        "tools": () if tools is None else (tools.tools,),
+        "tools": () if tools is None else (_closed(frame, content, tools.tools),),
     }
     fmt = _format(frame, frame.header, ends, parts, "random" if tools is None else tools.ids)
     return (
@@ -58,6 +58,16 @@ def build(
         if fmt is None or _holds_probe_word(fmt)
         else Candidate(fmt, "" if tools is None else tools.variant, sources)
     )
+
+
+def _closed(frame: TurnFrame, content: ContentGuess | None, tools: Tools) -> Tools:
+    """Give calls the close of content, if all turns end with it and it would therefore end none."""
+    end = frame.end.strip()
+    own = (tools.section_close, tools.call_close)
+    if not end or content is None or content.close.strip() != end or any(own):
+        return tools
+    between = "" if tools.separator is None else tools.separator.text.removeprefix(frame.end)
+    return replace(tools, call_close=Marker(frame.end), separator=Marker(between) if between else None)
 
 
 def build_channels(frame: TurnFrame, guess: ChannelsGuess) -> Candidate | None:
@@ -91,7 +101,8 @@ def _reasoning(guess: ReasoningGuess | None) -> Reasoning | None:
 def _content(guess: ContentGuess | None) -> Content | None:
     if guess is None or not guess.open:
         return None
-    opened, closed = Marker(guess.open), Marker(guess.close)
+    other = guess.other or ("", "")
+    opened, closed = Marker(guess.open, (other[0],) * bool(other[0])), Marker(guess.close, (other[1],) * bool(other[1]))
     if guess.written == "always":
         return Content(open=opened, close=closed)
     return Content(open=opened, close=closed, written="with_reasoning")

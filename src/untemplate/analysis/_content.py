@@ -2,24 +2,25 @@
 
 Text that a turn writes before its content, reasoning aside, opens content. A turn that opens content also closes it.
 The close and the end of the turn are adjacent: the part that other turns end with is the end. Without an opening there
-are no content markers.
+are no content markers. Content before a call may have markers of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from . import _diff as diff
-from ._probes import CONTENT, THOUGHT, ProbeMessage, Style
+from ._probes import CONTENT, NAMES, THOUGHT, CallSamples, ProbeMessage, Style
 from ._reasoning import ReasoningSamples
 from ._result import ContentGuess, ReasoningGuess
 from ._turns import LAST, MIDDLE, TurnFrame
 
 
 def content_guesses(
-    frame: TurnFrame, reasoning: ReasoningGuess | None, samples: ReasoningSamples, call_end: str
+    frame: TurnFrame, reasoning: ReasoningGuess | None, samples: ReasoningSamples, calls: CallSamples | None
 ) -> list[ContentGuess]:
-    """Return hypotheses about content, given one about reasoning. ``call_end``: text after the arguments of a call."""
+    """Return hypotheses about content, given one about reasoning."""
     plain = ContentGuess("", "", "always", frame.end, "plain")
     markers = () if reasoning is None else (reasoning.open, reasoning.close)
     fronts: list[str] = []
@@ -44,14 +45,33 @@ def content_guesses(
     behind = _behind(frame, samples, written)
     guesses: list[ContentGuess] = []
     for open_ in opens:
-        for end in _ends(frame, behind, call_end):
+        for end in _ends(frame, behind, "" if calls is None else calls.end):
             close = behind[: len(behind) - len(end)] if end else behind
             if close.strip() and close.strip() != open_.strip():
                 guesses.append(ContentGuess(open_, close, written, end, "wrapped"))
     whole = [replace(plain, end=frame.content_end)] if frame.content_end else []
-    result = list(dict.fromkeys([*guesses, plain, *whole]))
+    before_calls = list(_before_calls(guesses or [plain], calls, markers))
+    result = list(dict.fromkeys([*guesses, plain, *whole, *before_calls]))
     frame.log.append(f"content: {[(g.open, g.close, g.end) for g in result]!r}")
     return result
+
+
+def _before_calls(
+    guesses: list[ContentGuess], calls: CallSamples | None, markers: tuple[str | None, ...]
+) -> Iterator[ContentGuess]:
+    """Yield these guesses with the markers of content that a call follows, if they are others."""
+    if calls is None or calls.with_content is None:
+        return
+    before, _, rest = calls.with_content.partition(CONTENT)
+    opened, between = diff.strip_front(before, markers), rest[: rest.index(NAMES[0])]
+    closed = between[: len(between) - len(diff.common_suffix([between, calls.front]))]
+    if not opened.strip() or not closed.strip():
+        return
+    for guess in guesses:
+        if not guess.open:
+            yield replace(guess, open=opened, close=closed, written="with_reasoning", source="wrapped before calls")
+        elif guess.open.strip() != opened.strip():
+            yield replace(guess, other=(opened.strip(), closed.strip()))
 
 
 def _behind(frame: TurnFrame, samples: ReasoningSamples, written: str) -> str:

@@ -211,7 +211,6 @@ def _opened_by_a_prompt(frame: TurnFrame, fmt: Format) -> bool:
 def _candidates(ready: Prepared) -> list[Candidate]:
     frame, samples, calls, checks = ready.frame, ready.reasoning, ready.calls, ready.checks
     front = None if calls is None else calls.one[: calls.one.index(NAMES[0])]
-    behind = "" if calls is None else calls.end
     guesses: list[ReasoningGuess | None] = [*reasoning_guesses(frame, samples, front, ready.droppers), None]
     tools_of: dict[tuple[str | None, ...], list[ToolsGuess | None]] = {}
 
@@ -227,7 +226,7 @@ def _candidates(ready: Prepared) -> list[Candidate]:
     # Decide reasoning and content first, with the likeliest call syntax.
     first: list[tuple[Candidate, ReasoningGuess | None, ContentGuess]] = []
     for r in guesses:
-        for c in content_guesses(frame, r, samples, behind):
+        for c in content_guesses(frame, r, samples, calls):
             candidate = build(frame, r, c, ways(r, c)[0])
             if candidate is not None:
                 first.append((candidate, r, c))

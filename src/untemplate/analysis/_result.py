@@ -56,6 +56,8 @@ class ContentGuess:
     written: str
     end: str
     source: str
+    other: tuple[str, str] | None = None
+    """The markers that content has before a call, if they are others."""
 
 
 @dataclass(frozen=True, slots=True)
