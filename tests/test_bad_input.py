@@ -10,6 +10,7 @@ import tracemalloc
 import zlib
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -313,6 +314,16 @@ class TestMemory:
 
 MARKER = Marker("<a>")
 REASONING = Reasoning(open=Marker("<think>"), close=Marker("</think>"))
+
+
+def lines(**changed: Any) -> Tools:
+    """Return calls whose arguments are on lines of their own."""
+    arguments = LiteralArguments(**{"open": "", "close": "", "separator": "\n", **changed})
+    return Tools(
+        call_open=MARKER, call_close=Marker("</c>"), body=NamedBody(name_close=Marker(">"), arguments=arguments)
+    )
+
+
 TAGGED = TaggedArguments(key_open=Marker("<k>"), key_close=Marker("</k>"), value_close=Marker("</v>"))
 
 
@@ -373,6 +384,22 @@ class TestFormatsThatCannotWork:
                     tools=(Tools(call_open=MARKER, body=NamedBody(arguments=LiteralArguments(open="(("))),),
                 ),
                 "tools[0].body.arguments.open: must be one character",
+            ),
+            (
+                lambda: Format(name="x", tools=(lines(separator=", "),)),
+                "tools[0].body.arguments.separator: must be a new line: each argument is on a line of its own",
+            ),
+            (
+                lambda: Format(name="x", tools=(lines(close=")"),)),
+                "tools[0].body.arguments.close: must be empty, as open is",
+            ),
+            (
+                lambda: Format(name="x", tools=(replace(lines(), call_close=None),)),
+                "tools[0].body.arguments_close: is missing: nothing ends a call with lines of arguments",
+            ),
+            (
+                lambda: Format(name="x", tools=(replace(lines(), body=replace(lines().body, name_close=None)),)),
+                "tools[0].body.name_close: is missing: nothing ends a name before lines of arguments",
             ),
             (
                 lambda: Format(name="x", tools=(Tools(body=JsonBody(name_key="a", arguments_key="a")),)),

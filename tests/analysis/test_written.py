@@ -13,7 +13,6 @@ UNREAD = {
     "content_parts": ["three calls"],  # a number that counts the calls, before the name
     "elements": None,  # an element that is named after the tool, with elements that are named after the arguments
     "python_calls": ["content and call"],  # calls without a marker, after content
-    "yaml_like": None,  # a line for each argument
 }
 """Scenarios that do not come back, of templates that are not certified; ``None``: all with calls."""
 

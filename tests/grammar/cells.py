@@ -175,6 +175,12 @@ def _made(tools: Tools) -> Format:
     return Format(name="made", turn=Turn(end=Marker("<|end|>")), tools=(tools,), special_tokens=special)
 
 
+def _lines() -> Tools:
+    arguments = LiteralArguments(open="", close="", assign=": ", separator="\n", quotes=('"',))
+    body = NamedBody(name_close=Marker(">\n"), arguments=arguments)
+    return Tools(call_open=Marker("<do tool="), call_close=Marker("\n</do>"), body=body)
+
+
 def _literals(quote: str) -> Tools:
     arguments = LiteralArguments(quotes=(quote,), quoted="all", escapes=False)
     return Tools(call_open=Marker("<call>"), call_close=Marker("</call>"), body=NamedBody(arguments=arguments))
@@ -197,6 +203,7 @@ MADE = {
     "sections": _made(_tags(escape="cdata")),
     "entities": _made(_tags(escape="xml")),
     "a newline after": _made(_tags(value_close=Marker("\n</value>"), trim_after=1)),
+    "values on lines": _made(_lines()),
     "values in double quotes": _made(_literals('"')),
     "values in single quotes": _made(_literals("'")),
     "values in long quotes": _made(_literals("<q>")),

@@ -101,15 +101,16 @@ def tagged_formats(draw: st.DrawFn) -> Format:
 
 @st.composite
 def literal_formats(draw: st.DrawFn) -> Format:
-    """Return Formats whose arguments are literals of a language, with all of them in quotes or only strings."""
+    """Return Formats whose arguments are literals of a language, with all of them in quotes or only strings; in
+    brackets, or each on a line."""
     before, after = draw(st.sampled_from(WRAPPERS))
-    open_, close = draw(st.sampled_from(["()", "{}"]))
+    open_, close = draw(st.sampled_from([("(", ")"), ("{", "}"), ("", "")]))
     quote = draw(st.sampled_from(["'", '"', '<|"|>', "<esc>"]))
     arguments = LiteralArguments(
         open=open_,
         close=close,
-        assign=draw(st.sampled_from(["=", ":"])),
-        separator=draw(st.sampled_from([",", ", "])),
+        assign=draw(st.sampled_from(["=", ":", ": ", " = "])),
+        separator=draw(st.sampled_from([",", ", "] if open_ else ["\n", "\n  "])),
         quotes=tuple(dict.fromkeys((quote, *draw(st.sampled_from([(), ("'", '"')]))))),
         quoted=draw(st.sampled_from(["all", "all", "strings", "optional"])),
         escapes=draw(st.booleans()),
@@ -119,7 +120,7 @@ def literal_formats(draw: st.DrawFn) -> Format:
     tools = Tools(
         call_open=Marker(f"{before}call{after}"),
         call_close=Marker(f"{before}/call{after}"),
-        body=NamedBody(arguments=arguments),
+        body=NamedBody(arguments=arguments, name_close=None if open_ else Marker(f"{after}\n")),
     )
     return Format(name="generated", turn=Turn(end=Marker("<|end|>")), tools=(tools,), special_tokens=("<|end|>",))
 

@@ -105,7 +105,7 @@ def literals(fmt: Format) -> list[str]:
             found.update(dict.fromkeys((arguments.open, arguments.close, arguments.assign, *arguments.quotes)))
         elif isinstance(arguments, ElementArguments):
             found.update(dict.fromkeys((arguments.name_close, arguments.item, f"{arguments.open.text}city")))
-    return list(found)
+    return [text for text in found if text]
 
 
 # -- Text and values ------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -307,6 +308,53 @@ def test_quotes_may_be_optional(written: str, arguments: str, diagnostics: list[
     fmt = Format(name="optional", tools=(Tools(call_open=Marker("<c>"), call_close=Marker("</c>"), body=body),))
     call = ("f", arguments, "recovered" if diagnostics else "ok")
     check(fmt, f"<c>f({written})</c>", {"tool_calls": [call], "diagnostics": diagnostics}, tools=TOOLS, roundtrip=False)
+
+
+YAML = LiteralArguments(open="", close="", assign=": ", separator="\n", quotes=('"',))
+
+
+def lines(arguments: LiteralArguments) -> Format:
+    """Return a Format whose arguments are on lines of their own."""
+    body = NamedBody(name_close=Marker(">\n"), arguments=arguments)
+    way = Tools(call_open=Marker("<do tool="), call_close=Marker("\n</do>"), body=body)
+    return Format(name="lines", tools=(way,))
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments", "diagnostics"),
+    [
+        ('a: "x"\nb: 3\n', '{"a": "x", "b": 3}', []),
+        ('  a = "x, y"\n\n  b = 3\n', '{"a": "x, y", "b": 3}', []),
+        ("", "{}", []),
+        ('c: ["a",\n "b"]\nb: {"k": [1, "l: 2"]}\n', '{"c": ["a", "b"], "b": {"k": [1, "l: 2"]}}', []),
+        ('a: "say "hi" twice"\nb: 3\n', '{"a": "say \\"hi\\" twice", "b": 3}', [QUOTE, QUOTE]),
+        ("a: x y, z\nb: 3\n", '{"a": "x y, z", "b": 3}', [UNQUOTED]),
+        ('a: "x"\nno argument\nb: 3\n', '{"a": "x", "b": 3}', [DROPPED]),
+        ('a: "x"\nb: 3\n}\n', '{"a": "x", "b": 3}', [DROPPED]),
+        ("a: 1\nunknown: true\n", '{"a": 1, "unknown": true}', []),
+    ],
+)
+def test_arguments_on_lines(written: str, arguments: str, diagnostics: list[str]) -> None:
+    expected = {"tool_calls": [("f", arguments, "recovered" if diagnostics else "ok")], "diagnostics": diagnostics}
+    check(lines(YAML), f"<do tool=f>\n{written}</do>", expected, roundtrip=False)
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments"),
+    [
+        ("a: New York, NY (it's big\nb: 3\n", '{"a": "New York, NY (it\'s big", "b": 3}'),
+        ("a: first: 1\nsecond\nb: 3\n", '{"a": "first: 1\\nsecond", "b": 3}'),
+        ("b: 3\na: x\n(c) y\n", '{"b": 3, "a": "x\\n(c) y"}'),
+    ],
+)
+def test_a_value_without_quotes_ends_at_a_line_with_a_declared_argument(written: str, arguments: str) -> None:
+    expected = {"tool_calls": [("f", arguments, "ok")], "diagnostics": []}
+    fmt = lines(replace(YAML, quoted="optional"))
+    check(fmt, f"<do tool=f>\n{written}</do>", expected, tools=TOOLS, roundtrip=False)
+
+
+def test_text_after_a_name_is_no_line() -> None:
+    check(lines(YAML), "Write <do tool=f> at first.", {"content": "Write <do tool=f> at first."}, roundtrip=False)
 
 
 @pytest.mark.parametrize("size", [2047, 2048, 2049])

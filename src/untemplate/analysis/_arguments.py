@@ -142,6 +142,9 @@ def _values(frame: TurnFrame, samples: CallSamples) -> _Values:
 
 def _literal(frame: TurnFrame, samples: CallSamples, layout: _Layout, values: _Values) -> ArgumentsGuess | None:
     """Infer ``(key='value', other=1)``: one character opens, one assigns, and only strings have quotes."""
+    lines = _on_lines(layout, values)
+    if lines is not None:
+        return lines
     gap = values.gaps.get("number")
     opened = layout.before.strip()
     same = gap == layout.to_value
@@ -174,6 +177,34 @@ def _literal(frame: TurnFrame, samples: CallSamples, layout: _Layout, values: _V
     gap_before = layout.before[: layout.before.rindex(opened[-1])]
     last = quote + layout.behind[len(quote) :].partition(close)[0] + close
     return ArgumentsGuess(arguments, gap_before, last, False, PYTHONIC, "name, then literals")
+
+
+def _on_lines(layout: _Layout, values: _Values) -> ArgumentsGuess | None:
+    """Infer ``key: "value"`` on lines of their own, with nothing around all of them: only strings have quotes, if they
+    have any."""
+    gap = values.gaps.get("number")
+    if gap is None or len(gap.strip()) != 1 or gap.strip() not in "=:" or not layout.to_value.startswith(gap):
+        return None
+    quote = layout.to_value[len(gap) :]
+    between, behind = layout.between, layout.behind
+    if not between.startswith(quote) or not behind.startswith(quote):
+        return None
+    separator = between[len(quote) :]
+    if separator.strip() or "\n" not in separator or "\n" not in diff.lead(behind[len(quote) :]):
+        return None
+    name_close = layout.before[: len(layout.before) - len(diff.trail(layout.before))]
+    if not name_close or not layout.before.endswith(separator[separator.rindex("\n") :]):
+        return None
+    arguments = LiteralArguments(
+        open="",
+        close="",
+        assign=gap,
+        separator=separator[separator.index("\n") :],
+        quotes=(quote,) if quote else _OTHER_QUOTES[1:],
+        quoted="strings" if quote else "optional",
+        words=("true", "false", "null"),
+    )
+    return ArgumentsGuess(arguments, layout.before, quote, False, TAG_WITH_TAGGED, "name, then lines")
 
 
 _OTHER_QUOTES: Final = ("'", '"')

@@ -13,7 +13,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ._checks import CAPABILITIES, Finding
-from ._probes import CALL_KEYS, CONTENT, IDS, THOUGHT, VALUES, Prober
+from ._probes import (
+    ASKED,
+    CALL_KEYS,
+    CONTENT,
+    IDS,
+    KEYS,
+    NAMES,
+    RESULT,
+    THOUGHT,
+    VALUES,
+    CallSamples,
+    ProbeCall,
+    ProbeMessage,
+    Prober,
+    Style,
+)
 from ._turns import TurnFrame
 
 if TYPE_CHECKING:
@@ -66,6 +81,13 @@ class Doubt:
     """Line of the template; 0 if no single line is responsible."""
 
 
+def render_doubtful(prober: Prober, calls: CallSamples | None) -> None:
+    """Render further conversations that may lead to branches of which there would be a doubt."""
+    ids = _parts(prober.reasoning_keys)["ids"]
+    if calls is not None and any(_is_about(branch, ids) for branch in prober.unreached()):
+        _render_result_without_name(prober, calls.style)
+
+
 def doubts_of(frame: TurnFrame) -> dict[str, Doubt]:
     """Return a doubt for each ability of which a rendering or a branch leaves one."""
     prober = frame.prober
@@ -99,10 +121,21 @@ def _doubts(part: _Part, prober: Prober, branches: list[Branch]) -> Iterator[Dou
     if failed is not None and all(a.text is None for a in found):
         yield Doubt(f"a rendering failed: {failed.problem}", failed.line)
     for branch in branches:
-        if about(branch, part.fields) and (not part.also or about(branch, part.also)):
+        if _is_about(branch, part):
             asked = sorted(branch.conditions & prober.inputs_read)
             depends = f"; it depends on {', '.join(asked)}" if asked else ""
             yield Doubt(f"a branch was never rendered{depends}", branch.line)
+
+
+def _render_result_without_name(prober: Prober, style: Style) -> None:
+    """Render the result of a call as clients send it: some templates look for the name of its tool in the calls."""
+    call = style.write(ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: VALUES[0]}),)))
+    result = {"role": "tool", "content": RESULT, "tool_call_id": IDS[0]}
+    prober.prompt([{"role": "user", "content": ASKED}, call, result], style, calls=True)
+
+
+def _is_about(branch: Branch, part: _Part) -> bool:
+    return about(branch, part.fields) and (not part.also or about(branch, part.also))
 
 
 def about(branch: Branch, fields: frozenset[str]) -> bool:

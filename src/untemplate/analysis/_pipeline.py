@@ -20,7 +20,7 @@ from ._certify import Certificate, Runner, certify
 from ._channels import channels_guesses
 from ._checks import Check, Finding, checks_of
 from ._content import content_guesses
-from ._doubts import Doubt, doubts_of
+from ._doubts import Doubt, doubts_of, render_doubtful
 from ._probes import ASKED, NAMES, CallSamples, Prober, Style, Template
 from ._reasoning import ReasoningSamples, dropping_literals, find_reasoning, leaves_open, reasoning_guesses
 from ._result import AnalysisResult, ContentGuess, Hypothesis, ReasoningGuess, ToolsGuess, describe
@@ -141,6 +141,7 @@ def prepare(template: Template) -> Prepared:
     reasoning = find_reasoning(frame, Style() if calls is None else calls.style)
     droppers = dropping_literals(frame)
     checks = checks_of(frame, reasoning, calls, droppers)
+    render_doubtful(prober, calls)
     traits = find_traits(frame, calls, reasoning, droppers)
     return Prepared(
         template, prober, frame, calls, reasoning, droppers, checks.all, checks.unmeasured, checks.reasons, traits,

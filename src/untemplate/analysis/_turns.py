@@ -469,8 +469,6 @@ def _behind_results(frame: TurnFrame) -> tuple[tuple[str, ...], str]:
             call = style.write(ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: VALUES[0]}),)))
             result = {"role": "tool", "content": RESULT, "tool_call_id": IDS[0], "name": NAMES[0]}
             prompt = prober.prompt([_USER, call, result], calls=True)
-            # Clients leave the name out. Some templates then look for it in the call.
-            prober.prompt([_USER, call, {k: v for k, v in result.items() if k != "name"}], calls=True)
             if prompt is None or RESULT not in prompt:
                 continue
             front = _result_front(frame, call, prompt)

@@ -104,17 +104,20 @@ class ElementArguments(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class LiteralArguments(Record):
-    """Arguments as literals of a language: Python's ``(a='x', b=[1])``, Gemma 4's ``{a:<|"|>x<|"|>,b:[1]}``."""
+    """Arguments as literals of a language: Python's ``(a='x', b=[1])``, Gemma 4's ``{a:<|"|>x<|"|>,b:[1]}``; or each on
+    a line of its own, as in YAML."""
 
     open: str = "("
-    """Character before the arguments. Default: ``"("``. Example: ``"{"``."""
+    """Character before the arguments. Empty, as is ``close``: each argument is on a line of its own, up to what closes
+    the call. Default: ``"("``. Example: ``"{"``."""
     close: str = ")"
     """Character after the arguments. Default: ``")"``. Example: ``"}"``."""
     assign: str = "="
-    """Character between a top-level name and its value; inside objects it is always ``:``. Default: ``"="``. Example:
-    ``":"``."""
+    """Character between a top-level name and its value, with the white space that is written around it; inside objects
+    it is always ``:``. Default: ``"="``. Example: ``": "``."""
     separator: str = ", "
-    """Text between arguments, as it is written. Default: ``", "``. Example: ``","``."""
+    """Text between arguments, as it is written; between lines it begins with a newline. Default: ``", "``. Example:
+    ``","``."""
     quotes: tuple[str, ...] = ("'", '"')
     """Quotes accepted around strings, the canonical one first. Default: ``("'", '"')``. Example: ``('<|"|>', '"')``."""
     quoted: Literal["strings", "all", "optional"] = "strings"
@@ -130,6 +133,11 @@ class LiteralArguments(Record):
     ``("true", "false", "null")``."""
     quoted_keys: bool = True
     """True if keys of nested objects are written in quotes; the parser accepts both. Default: ``True``."""
+
+    @property
+    def on_lines(self) -> bool:
+        """True if each argument is on a line of its own."""
+        return self.open == ""
 
 
 Arguments = JsonArguments | TaggedArguments | ElementArguments | LiteralArguments

@@ -322,11 +322,12 @@ class _Literals:
         self._quote = re.compile("|".join(map(re.escape, sorted(quotes, key=len, reverse=True))))
         self._short_quote = re.compile("|".join(map(re.escape, sorted(syntax.quotes, key=len, reverse=True))))
         self._raw = "" if syntax.escapes else syntax.quotes[0]
+        self._start = 0 if syntax.on_lines else 1
         self._quoted = syntax.quoted == "all"
 
     def align(self, call: CallText) -> Rest | None:
         text = call.text
-        at = min(len(text), 1)
+        at = min(len(text), self._start)
         keys = known = 0
         key: _Leaf | None = None  # the key of the value that follows
         for leaf in _leaves(call.arguments):

@@ -441,7 +441,7 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
 
         syntax.body = compile_elements(syntax, name, tools, body, arguments, turn_end)
     elif isinstance(arguments, LiteralArguments):
-        if not _is_word(body.name_close):
+        if not _is_word(body.name_close) and not arguments.on_lines:
             ends += [(arguments.open, tags.KEY_OPEN), ("(", tags.KEY_OPEN), ("{", tags.KEY_OPEN)]
         from .literal.compiler import compile_literal
 

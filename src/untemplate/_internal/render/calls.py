@@ -126,7 +126,7 @@ def _literal_problem(
 ) -> Inexpressible | None:
     # Where a key can begin, these end the call first.
     stops = spellings_of(tools.call_open, tools.call_close, tools.section_open, tools.section_close)
-    word = _IDENTIFIER if arguments.assign == "=" else _WORD
+    word = _IDENTIFIER if arguments.assign.strip() == "=" else _WORD
     for key, value in members.items():
         if not word.fullmatch(key) or (key + arguments.assign).startswith(stops):
             return Inexpressible.KEY_CHARACTERS

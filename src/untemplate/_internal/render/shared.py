@@ -33,7 +33,7 @@ def name_ends(tools: Tools, body: NamedBody) -> tuple[str, ...]:
     elif isinstance(arguments, ElementArguments):
         opens = arguments.open.spellings
     else:
-        opens = ("{",) if isinstance(arguments, JsonArguments) else (arguments.open, "(", "{")
+        opens = ("{",) if isinstance(arguments, JsonArguments) else (arguments.open or "{", "(", "{")
     return (*spellings_of(body.name_close, body.id_open, body.arguments_close, tools.call_close), *opens)
 
 

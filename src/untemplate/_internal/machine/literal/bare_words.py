@@ -14,8 +14,8 @@ from ...jsontext.lexical import json_escape
 from ..arguments.base import ArgumentWriter, CallHandler
 from ..lexer import WS, Cursor
 from ..signals import DONE, MORE, NO_MATCH
-from .ends import ends_at_comma
-from .place import KEYED, LiteralPlace
+from .ends import ends_at_comma, ends_at_line
+from .place import KEYED, LINE_END, LiteralPlace
 from .strings import next_stop
 from .words import cut_word, is_literal, word_json
 
@@ -61,11 +61,11 @@ class WordReader:
             if end < 0:
                 self._take(cur, len(text) if cur.final else self._place.stops.undecided_from(text, cur.pos), out)
                 return MORE
-            comma = self._comma(cur, end) if text[end] == "," else DONE
-            if comma == MORE:
+            ends = self._separates(cur, end) if text[end] in ",\n" else DONE
+            if ends == MORE:
                 self._take(cur, end, out)
                 return MORE
-            if comma == DONE and not self._is_inside(text[end]):
+            if ends == DONE and not self._is_inside(text[end]):
                 self._take(cur, end, out)
                 self._end(cur, out)
                 return DONE
@@ -82,11 +82,12 @@ class WordReader:
         """Return where the next sign is that may end the word; -1 without one."""
         if self._quote:
             return cur.text.find(self._quote, cur.pos)
-        found = _STOP.search(cur.text, cur.pos)
+        stop = LINE_END if self._place.on_line() else _STOP
+        found = stop.search(cur.text, cur.pos)
         return -1 if found is None else found.start()
 
-    def _comma(self, cur: Cursor, end: int) -> int:
-        """Return NO_MATCH if the comma at ``end`` is a part of a value without quotes, DONE or MORE."""
+    def _separates(self, cur: Cursor, end: int) -> int:
+        """Return NO_MATCH if the comma or new line at ``end`` is a part of a value without quotes, DONE or MORE."""
         place = self._place
         if place.style != KEYED or len(place.closers) > 1 or self._depth or self._quote:
             return DONE
@@ -94,7 +95,7 @@ class WordReader:
             word = ("".join(self._pieces) + cur.text[cur.pos : end]).strip(WS)
             if is_literal(word, place.wants_string()):
                 return DONE
-        return ends_at_comma(place, cur, end + 1)
+        return ends_at_line(place, cur, end + 1) if cur.text[end] == "\n" else ends_at_comma(place, cur, end + 1)
 
     def _is_inside(self, c: str) -> bool:
         """Follow the quotes and brackets of a word. False if ``c`` ends it."""

@@ -10,7 +10,7 @@ from ..call_syntax import Body
 from ..ledger import MARKUP
 from ..lexer import Cursor
 from ..names import MAX_NAME
-from ..signals import MORE, NO_MATCH
+from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .program import LiteralSyntax
 from .reader import LiteralReader
 
@@ -20,6 +20,9 @@ _KNOWN_ARGUMENT: Final = re.compile(
 )
 _KNOWN_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:[^\W\d][\w.\- \t]*[ \t\r\n]*=?)?\Z")
 _ARGUMENT_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:[^\W\d]\w*[ \t\r\n]*=?)?\Z")
+_LINE: Final = re.compile(r"[^\W\d][\w.\-]*+[ \t]*+(?::|=(?=[^=]))")
+"""The beginning of a line with an argument."""
+_LINE_PREFIX: Final = re.compile(r"(?:[^\W\d][\w.\-]*+[ \t]*+=?)?\Z")
 _LINK: Final = re.compile(r"[ \t\r\n]*\)[ \t\r\n]*\]\(")
 _LINK_PREFIX: Final = re.compile(r"[ \t\r\n]*(?:\)[ \t\r\n]*\]?)?\Z")
 """``[name()](…)`` after its first bracket, and the beginning of that."""
@@ -39,6 +42,8 @@ class LiteralBody(Body):
         if cur.pos >= len(cur.text):
             return MORE
         syntax = self.syntax
+        if syntax.on_lines:
+            return self._begin_lines(cur, call)
         c = cur.text[cur.pos]
         if c != syntax.open and c not in "({":
             return NO_MATCH
@@ -63,3 +68,15 @@ class LiteralBody(Body):
         call.commit()
         outer = "]" if call.in_list else ""
         return call.read_with(LiteralReader(syntax, call.tools, call.name, outer, call.max_held))
+
+    def _begin_lines(self, cur: Cursor, call: CallBeginning) -> int:
+        """Begin arguments on lines: the first one, or what ends a call without any."""
+        answer = call.at_close(cur, self.syntax.frame.stops)
+        if answer == AGAIN:
+            if _LINE.match(cur.text, cur.pos, cur.pos + MAX_NAME) is None:
+                return call.more_if(_LINE_PREFIX, cur.pos)
+            call.commit_once()
+            answer = DONE
+        if answer == DONE:
+            return call.read_with(LiteralReader(self.syntax, call.tools, call.name, "", call.max_held))
+        return answer

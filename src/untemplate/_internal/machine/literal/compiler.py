@@ -7,7 +7,7 @@ from typing import Final
 
 from ....format import LiteralArguments
 from ..call_syntax import CallSyntax
-from ..lexer import literal_set
+from ..lexer import WS, literal_set
 from .body import LiteralBody
 from .program import LiteralSyntax
 
@@ -23,7 +23,8 @@ def compile_literal(frame: CallSyntax, arguments: LiteralArguments) -> LiteralBo
     syntax = LiteralSyntax(frame)
     syntax.open = arguments.open
     syntax.close = arguments.close
-    syntax.assign = arguments.assign
+    syntax.assign = arguments.assign.strip(WS)
+    syntax.on_lines = arguments.on_lines
     syntax.quotes = literal_set(*arguments.quotes)
     # A quote without such a character is the same in an escaped copy.
     heads = [_TO_ESCAPE.split(quote, maxsplit=1)[0] for quote in arguments.quotes if _TO_ESCAPE.search(quote)]

@@ -52,6 +52,8 @@ def follows_string(place: LiteralPlace, cur: Cursor, pos: int, takes_values: boo
         if end != AGAIN:
             return end
         c = text[pos]
+        if depth == 1 and place.syntax.on_lines and "\n" in text[start:pos]:
+            return DONE
         if depth == 0 and not surplus and c != place.outer and c in _CLOSING:
             # One bracket too many: what ends the calls must follow.
             surplus = True
@@ -114,6 +116,10 @@ _AFTER_COMMA: Final = re.compile(r"([ \t\r\n]*+)(?:([^\W\d][\w.\-]*+)[ \t\r\n]*+
 _AFTER_COMMA_BEGUN: Final = re.compile(r"[ \t\r\n]*+(?:[^\W\d][\w.\-]*+[ \t\r\n]*+)?\Z")
 
 
+_NEXT_LINE: Final = re.compile(r"[ \t\r\n]*+([^\W\d][\w.\-]*+)[ \t]*+[:=]")
+_NEXT_LINE_BEGUN: Final = re.compile(r"[ \t\r\n]*+(?:[^\W\d][\w.\-]*+[ \t]*+)?\Z")
+
+
 def tail_from(text: str, pos: int, end: int) -> int:
     """Return where the text in front of ``end`` begins that may end a string between markers, as the next text
     decides."""
@@ -142,6 +148,17 @@ def ends_at_comma(place: LiteralPlace, cur: Cursor, pos: int) -> int:
         return NO_MATCH
     key = found.group(2)
     return DONE if key is None or not found.group(1) or place.declares(key) else NO_MATCH
+
+
+def ends_at_line(place: LiteralPlace, cur: Cursor, pos: int) -> int:
+    """Return DONE if a value without quotes ends at the new line before ``pos``: a line with another argument follows,
+    which is declared if the tool is known. NO_MATCH or MORE."""
+    text = cur.text
+    most = pos + _MAX_TAIL
+    if not cur.final and len(text) < most and _NEXT_LINE_BEGUN.match(text, pos) is not None:
+        return MORE
+    found = _NEXT_LINE.match(text, pos, most)
+    return DONE if found is not None and place.may_follow(found.group(1)) else NO_MATCH
 
 
 def missing_close(place: LiteralPlace, cur: Cursor, limit: int, call: CallHandler) -> tuple[int, int]:

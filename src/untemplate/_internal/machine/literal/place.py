@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final, final
 
 from ....tools import ToolSet
@@ -18,6 +19,7 @@ BY_PLACE: Final = 1
 NAMED: Final = 2
 """An argument may lack a key, and an earlier one has had one."""
 
+LINE_END: Final = re.compile(r"\n")
 UNDECIDED: Final = ""
 """The JSON closer of a brace that opens an object or a set: its first item decides."""
 
@@ -49,6 +51,10 @@ class LiteralPlace:
         """Keys of the arguments so far."""
         self._tools: ToolSet = tools
         self._name: str = name
+
+    def on_line(self) -> bool:
+        """True in or after an argument that is on a line of its own, and not inside its value."""
+        return self.syntax.on_lines and len(self.closers) == 1
 
     def begin_value(self, out: ArgumentWriter) -> None:
         """Put what comes before a value or a key."""
@@ -87,6 +93,10 @@ class LiteralPlace:
         """True if the tool declares an argument of this name, and it has not come."""
         tool = self._tools.get(self._name)
         return tool is not None and key in tool.properties() and key not in self.seen
+
+    def may_follow(self, key: str) -> bool:
+        """True if an argument of this name may follow: it is declared, or nothing is known of the tool."""
+        return self.declares(key) if self._tools.get(self._name) is not None else key not in self.seen
 
     def awaits_key(self) -> bool:
         """True if a declared argument that has not come may follow."""

@@ -21,7 +21,7 @@ from ..lexer import SPACES, WS, Cursor
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .bare_words import WordReader
 from .keys import cut_key, plain_key, quoted_key
-from .place import BY_PLACE, KEYED, NAMED, UNDECIDED, LiteralPlace
+from .place import BY_PLACE, KEYED, LINE_END, NAMED, UNDECIDED, LiteralPlace
 from .program import LiteralSyntax
 from .strings import StringReader, next_stop
 
@@ -68,6 +68,12 @@ class LiteralReader(ArgumentReader):
         self._strings: StringReader = StringReader(self._place)
         self._words: WordReader = WordReader(self._place)
         self._phase: int = _OPEN
+        self._line_ends: bool = False
+        """True if a new line has come after the value before the cursor."""
+        if syntax.on_lines:
+            self._place.closers.append("")
+            self._place.json.append("}")
+            self._phase = _KEY
 
     def step(self, cur: Cursor, call: CallHandler) -> int:
         while True:
@@ -81,7 +87,7 @@ class LiteralReader(ArgumentReader):
                 answer = self._drop(cur, call)
             else:
                 answer = self._read_sign(phase, cur, call)
-            if answer == DONE and phase in (_STRING, _WORD):
+            if phase in (_STRING, _WORD) and (answer == DONE or (answer == NO_MATCH and self._place.on_line())):
                 self._end_value()
             elif answer != AGAIN:
                 return answer
@@ -89,6 +95,7 @@ class LiteralReader(ArgumentReader):
     def _end_value(self) -> None:
         """Go on after a value."""
         self._phase = _NEXT
+        self._line_ends = False
         self._place.before = ", "
 
     def open_path(self, cur: Cursor) -> None:
@@ -102,6 +109,7 @@ class LiteralReader(ArgumentReader):
         found = SPACES.match(cur.text, cur.pos)
         if found is not None:
             cur.pos = found.end()
+            self._line_ends = self._line_ends or "\n" in found.group()
         if cur.pos >= len(cur.text):
             return MORE
         c = cur.text[cur.pos]
@@ -111,7 +119,7 @@ class LiteralReader(ArgumentReader):
         if end == MORE:
             return MORE
         if end >= 0 and out.may_be_marker(cur.pos, end):
-            return NO_MATCH
+            return self._end_lines(out) if phase != _VALUE and self._place.on_line() else NO_MATCH
         if phase == _VALUE:
             return self._read_value(cur, c, out)
         if c in ")]}":
@@ -122,8 +130,17 @@ class LiteralReader(ArgumentReader):
                 self._phase = _ITEM if self._place.json[-1] == "]" else _KEY
             return AGAIN
         if phase == _NEXT:
+            if self._line_ends and self._place.on_line():
+                self._phase = _KEY
+                return AGAIN
             return self._begin_drop(cur, out)
         return self._read_key(cur, out) if phase == _KEY else self._begin_value(cur, c, out)
+
+    def _end_lines(self, out: ArgumentWriter) -> int:
+        """End arguments on lines in front of a literal that ends the call."""
+        if self._place.before != "{":
+            out.put("}")
+        return DONE
 
     def _open(self, cur: Cursor, c: str) -> int:
         """Read the bracket around the arguments."""
@@ -186,10 +203,11 @@ class LiteralReader(ArgumentReader):
         out.mark(DROPPED, end)
 
     def _drop(self, cur: Cursor, out: CallHandler) -> int:
-        """Drop text between values, up to a separator or closing character. Return AGAIN there, or MORE."""
+        """Drop text between values, up to a separator, a closing character or the end of the line that an argument is
+        on. Return AGAIN there, or MORE."""
         text = cur.text
         start = cur.pos
-        found = _BETWEEN_STOP.search(text, start)
+        found = (LINE_END if self._place.on_line() else _BETWEEN_STOP).search(text, start)
         end = len(text) if found is None else found.start()
         stop = next_stop(self._place, cur, end, out)
         if stop >= 0:
