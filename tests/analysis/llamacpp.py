@@ -158,6 +158,108 @@ def verdicts(path: Path) -> dict[str, str]:
 
 # -- The page -----------------------------------------------------------------------------------------------------
 
+
+@dataclass(frozen=True)
+class Judged:
+    """The judgement of one kind of difference."""
+
+    side: str
+    """``untemplate`` or ``llama.cpp``: who does not read it."""
+    template: str
+    """Expression for the names of templates."""
+    scenario: str
+    """Expression for the names of scenarios."""
+    said: str
+    """Expression for the beginning of what came instead."""
+    judgement: str
+
+    def fits(self, side: str, template: str, scenario: str, said: str) -> bool:
+        return side == self.side and all(
+            re.match(expression, text, re.DOTALL)
+            for expression, text in ((self.template, template), (self.scenario, scenario), (self.said, said))
+        )
+
+
+_OURS, _THEIRS = "untemplate", "llama.cpp"
+JUDGED: Final = (
+    Judged(_THEIRS, "", "", r"\Z", "Its server does not start with the template."),
+    Judged(_THEIRS, "", "", "error: Unable to generate", "Its Jinja cannot run the template with tools."),
+    Judged(
+        _THEIRS, "", "", "error: .* peg-native", "Its parser expects another syntax of calls, and refuses the answer."
+    ),
+    Judged(
+        _THEIRS, ".*deepseek", "", REFUSED, "Its grammar allows only the arguments of its own probe (`AA_ARG_FST_AA`)."
+    ),
+    Judged(_THEIRS, ".*(laguna|glm4moe)", "typed: parent", REFUSED, "It reads `null` as text: the schema allows both."),
+    Judged(
+        _THEIRS,
+        "",
+        "typed: (enabled|parent)",
+        REFUSED,
+        "The template writes Python's `True` and `None`; its grammar wants JSON's words.",
+    ),
+    Judged(
+        _THEIRS,
+        ".*gemma-?4",
+        ".*content and call",
+        REFUSED,
+        "The template writes content after the call, which its grammar ends with.",
+    ),
+    Judged(
+        _THEIRS,
+        ".*llama4",
+        "(two|three) calls",
+        REFUSED,
+        "The template writes nothing between two calls; its grammar wants a comma.",
+    ),
+    Judged(
+        _THEIRS,
+        ".*mistral_small",
+        "",
+        r"content .\[/INST\]",
+        "The template begins answers with `[/INST]`, which stays in the content.",
+    ),
+    Judged(_THEIRS, "", "", r"reasoning", "It takes the answer for reasoning."),
+    Judged(_THEIRS, ".*(cohere2|hunyuan)", "", r"content ", "A marker around the answer stays in the content."),
+    Judged(_THEIRS, "", "", r"content ", "It finds no syntax of calls, so they stay in the content."),
+    Judged(
+        _OURS,
+        ".*mistral_small",
+        "",
+        "content",
+        "The template begins answers with `[/INST]`, which stays in the content.",
+    ),
+    Judged(
+        _OURS,
+        ".*hunyuan",
+        "plain, after",
+        "content",
+        "After results the template begins answers with another header, which stays in the content.",
+    ),
+    Judged(
+        _OURS,
+        ".*llama4(\\b|_pythonic)",
+        "content and call",
+        "content",
+        "Nothing but the content comes before the calls, so they stay in it.",
+    ),
+    Judged(
+        _OURS,
+        ".*llama4_json",
+        "",
+        "",
+        "The template writes several calls, or content and a call, without anything between them.",
+    ),
+    Judged(_OURS, ".*gemma3_pythonic", "", "", "The template writes no comma between arguments: nobody can read them."),
+)
+"""Every difference fits one of these; the first one counts."""
+
+
+def judgement(side: str, template: str, scenario: str, said: str) -> str:
+    """Return the judgement of a difference."""
+    return next((one.judgement for one in JUDGED if one.fits(side, template, scenario, said)), "**Not judged.**")
+
+
 _GROUPS: Final = {"parallel_calls": "several calls", "awkward_strings": "strings", "no_arguments": "calls"}
 _TYPES: Final = ("number", "boolean", "null", "object", "array")
 
@@ -183,6 +285,16 @@ class Row:
     def lost_by_llama(self) -> list[Scenario]:
         return [r.scenario for r in self.report.results if self.theirs.get(r.scenario.name) != READ]
 
+    @property
+    def differences(self) -> Iterator[tuple[str, str]]:
+        """The side and the judgement of each scenario that a side does not read."""
+        name = Path(self.report.name).stem
+        for result in self.report.wrong:
+            yield _OURS, judgement(_OURS, name, result.scenario.name, result.problem)
+        for scenario in self.lost_by_llama:
+            said = self.theirs.get(scenario.name, _NO_ANSWER)
+            yield _THEIRS, judgement(_THEIRS, name, scenario.name, said)
+
     def line(self) -> str:
         total = len(self.report.results)
         cells = [f"`{Path(self.report.name).stem}`", str(total), str(total - len(self.lost)), words(self.lost)]
@@ -203,7 +315,7 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
     kept = sum(len(r.report.results) for r in certified)
     theirs_lost = [r.theirs.get(s.name, "") for r in rows for s in r.lost_by_llama]
     refused, failed = theirs_lost.count(REFUSED), sum(problem.startswith(ERROR) for problem in theirs_lost)
-    untaken = sum(not r.theirs for r in rows)
+    untaken = sum(not any(r.theirs.values()) for r in rows)
     yield f"""\
 # Next to llama.cpp
 
@@ -238,6 +350,18 @@ scenarios.
 | --- | --- | --- | --- | --- | --- |"""
     for row in rows:
         yield f"| {row.line()} |"
+    yield from _judgements(rows)
+
+
+def _judgements(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the table of differences, each kind judged once."""
+    yield "\n## Why\n\n| not read by | scenarios | templates | judgement |\n| --- | ---: | --- | --- |"
+    found: dict[tuple[str, str], Counter[str]] = {}
+    for row in rows:
+        for kind in row.differences:
+            found.setdefault(kind, Counter())[Path(row.report.name).stem] += 1
+    for (side, said), names in sorted(found.items(), key=lambda item: (item[0][0], -item[1].total())):
+        yield f"| {side} | {names.total()} | {', '.join(f'`{name}`' for name in names)} | {said} |"
 
 
 def share(part: int, whole: int) -> str:

@@ -45,12 +45,12 @@ def content_guesses(
     behind = _behind(frame, samples, written)
     guesses: list[ContentGuess] = []
     for open_ in opens:
-        for end in _ends(frame, behind, "" if calls is None else calls.end):
+        for end in _ends(frame, behind, calls):
             close = behind[: len(behind) - len(end)] if end else behind
             if close.strip() and close.strip() != open_.strip():
                 guesses.append(ContentGuess(open_, close, written, end, "wrapped"))
     whole = [replace(plain, end=frame.content_end)] if frame.content_end else []
-    before_calls = list(_before_calls(guesses or [plain], calls, markers))
+    before_calls = list(_before_calls([*guesses, plain], calls, markers))
     result = list(dict.fromkeys([*guesses, plain, *whole, *before_calls]))
     frame.log.append(f"content: {[(g.open, g.close, g.end) for g in result]!r}")
     return result
@@ -68,9 +68,9 @@ def _before_calls(
     if not opened.strip() or not closed.strip():
         return
     for guess in guesses:
-        if not guess.open:
+        if not guess.open and len(guesses) == 1:
             yield replace(guess, open=opened, close=closed, written="with_reasoning", source="wrapped before calls")
-        elif guess.open.strip() != opened.strip():
+        elif guess.open and guess.open.strip() != opened.strip():
             yield replace(guess, other=(opened.strip(), closed.strip()))
 
 
@@ -83,11 +83,11 @@ def _behind(frame: TurnFrame, samples: ReasoningSamples, written: str) -> str:
     return "" if turn is None or CONTENT not in turn.text else turn.text[turn.text.index(CONTENT) + len(CONTENT) :]
 
 
-def _ends(frame: TurnFrame, behind: str, call_end: str) -> list[str]:
+def _ends(frame: TurnFrame, behind: str, calls: CallSamples | None) -> list[str]:
     """Return what may end the turn, out of the text after the content."""
     ends = [frame.end] if frame.content_end and behind.endswith(frame.end) else []
-    if call_end:
-        ends.append(diff.common_suffix([behind, call_end]))
+    if calls is not None and calls.end:
+        ends.append(diff.common_suffix([behind, calls.end]))
     pieces = diff.split_tags(behind)
     ends += ["".join(pieces[i:]) for i in range(1, len(pieces))]
     if frame.end and behind.endswith(frame.end):

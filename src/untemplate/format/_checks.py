@@ -12,6 +12,7 @@ from ..errors import FormatError
 from ._markers import spellings_of
 from ._parts import (
     FORMAT_VERSION,
+    Arguments,
     Channels,
     ElementArguments,
     FormatFields,
@@ -112,11 +113,16 @@ def _check_arguments(tools: Tools, body: NamedBody, path: str) -> None:
         _check_literal(arguments, f"{path}.body.arguments")
         if arguments.on_lines and body.name_close is None:
             raise FormatError(f"{path}.body.name_close", "is missing: nothing ends a name before lines of arguments")
-    tagged = isinstance(arguments, TaggedArguments | ElementArguments)
-    on_lines = isinstance(arguments, LiteralArguments) and arguments.on_lines
-    if (tagged or on_lines) and not any((body.arguments_close, tools.call_close, tools.section_close)):
-        kind = "lines of" if on_lines else "tagged"
+    kind = _ended_by_call(arguments)
+    if kind and not any((body.arguments_close, tools.call_close, tools.section_close)):
         raise FormatError(f"{path}.body.arguments_close", f"is missing: nothing ends a call with {kind} arguments")
+
+
+def _ended_by_call(arguments: Arguments) -> str:
+    """Return words for arguments that only the close of their call ends; empty for others."""
+    if isinstance(arguments, LiteralArguments):
+        return "lines of" if arguments.on_lines else ""
+    return "tagged" if isinstance(arguments, TaggedArguments | ElementArguments) else ""
 
 
 def _check_tagged(arguments: TaggedArguments, path: str) -> None:
@@ -144,17 +150,22 @@ def _check_elements(arguments: ElementArguments, path: str) -> None:
 
 
 def _check_literal(arguments: LiteralArguments, path: str) -> None:
+    if arguments.on_lines:
+        _check_lines(arguments, path)
     for name in () if arguments.on_lines else ("open", "close"):
         if len(getattr(arguments, name)) != 1:
             raise FormatError(f"{path}.{name}", "must be one character")
-    if arguments.on_lines and arguments.close:
-        raise FormatError(f"{path}.close", "must be empty, as open is")
-    if arguments.on_lines and (arguments.separator.strip() or arguments.separator[:1] != "\n"):
-        raise FormatError(f"{path}.separator", "must be a new line: each argument is on a line of its own")
     if len(arguments.assign.strip()) != 1:
         raise FormatError(f"{path}.assign", "must be one character")
     if not arguments.quotes:
         raise FormatError(f"{path}.quotes", "is empty")
+
+
+def _check_lines(arguments: LiteralArguments, path: str) -> None:
+    if arguments.close:
+        raise FormatError(f"{path}.close", "must be empty, as open is")
+    if arguments.separator.strip() or arguments.separator[:1] != "\n":
+        raise FormatError(f"{path}.separator", "must be a new line: each argument is on a line of its own")
 
 
 def _check_pattern(pattern: str, path: str, valid: tuple[str, ...], needed: str = "") -> None:

@@ -48,12 +48,10 @@ def follows_string(place: LiteralPlace, cur: Cursor, pos: int, takes_values: boo
         start = pos
         spaces = SPACES.match(text, pos)
         pos = pos if spaces is None else spaces.end()
-        end = DONE if pos > most else _at_end(place, cur, pos, call)
+        end = DONE if pos > most else _at_end(place, cur, start, pos, depth, call)
         if end != AGAIN:
             return end
         c = text[pos]
-        if depth == 1 and place.syntax.on_lines and "\n" in text[start:pos]:
-            return DONE
         if depth == 0 and not surplus and c != place.outer and c in _CLOSING:
             # One bracket too many: what ends the calls must follow.
             surplus = True
@@ -75,13 +73,16 @@ def follows_string(place: LiteralPlace, cur: Cursor, pos: int, takes_values: boo
         pos += 1
 
 
-def _at_end(place: LiteralPlace, cur: Cursor, pos: int, call: CallHandler) -> int:
-    """Return DONE at the end of the output and at a literal that ends the call, MORE, or AGAIN at other text."""
+def _at_end(place: LiteralPlace, cur: Cursor, start: int, pos: int, depth: int, call: CallHandler) -> int:
+    """Return DONE at the end of the output, at a literal that ends the call and on a new line between arguments; MORE,
+    or AGAIN at other text. Only white space is between ``start`` and ``pos``, where so much is open."""
     if pos >= len(cur.text):
         return DONE if cur.final else MORE
     stop = place.stops.at(cur.text, pos, cur.final)
     if stop == MORE:
         return MORE
+    if depth == 1 and place.syntax.on_lines and "\n" in cur.text[start:pos]:
+        return DONE
     return DONE if stop >= 0 and call.may_be_marker(pos, stop) else AGAIN
 
 
