@@ -219,6 +219,13 @@ JUDGED: Final = (
         r"content .\[/INST\]",
         "The template begins answers with `[/INST]`, which stays in the content.",
     ),
+    Judged(
+        _THEIRS,
+        "axolotl__llama4",
+        "content and call",
+        "content",
+        "Nothing but the content comes before the calls, so they stay in it.",
+    ),
     Judged(_THEIRS, "", "", r"reasoning", "It takes the answer for reasoning."),
     Judged(_THEIRS, ".*(cohere2|hunyuan)", "", r"content ", "A marker around the answer stays in the content."),
     Judged(_THEIRS, "", "", r"content ", "It finds no syntax of calls, so they stay in the content."),
