@@ -106,7 +106,7 @@ def test_nothing_given() -> None:
 
 
 def test_the_most_specific_pattern_comes_first() -> None:
-    assert next(iter(suggested("Qwen/Qwen3-Coder-30B-A3B-Instruct", None)))[0] == "qwen3+qwen3_coder"
+    assert next(iter(suggested("Qwen/Qwen3-Coder-30B-A3B-Instruct", None)))[0] == "qwen3_coder+qwen3"
     assert not list(suggested("nobody/nothing", None))
 
 
