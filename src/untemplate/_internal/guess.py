@@ -165,20 +165,16 @@ def _loss(one: Guess, best: Sequence[Reading]) -> Reading:
     that reads enough other calls reports a problem in place of a call: a more lenient format reads damaged calls.
     """
     reads_calls = one.calls >= _TRIMMED
-    losses = sorted(
-        tuple(mine - least for mine, least in zip(reading, ideal, strict=True))
-        for reading, ideal in zip(one.outputs, best, strict=True)
-    )
-    slips = [loss for loss in losses if _is_slip(loss, reads_calls)]
-    counted = [loss for loss in losses if not _is_slip(loss, reads_calls)]
-    counted += slips[: len(slips) - min(len(slips), len(losses) // _TRIMMED)]
+    slips: list[tuple[int, ...]] = []
+    counted: list[tuple[int, ...]] = []
+    for reading, ideal in zip(one.outputs, best, strict=True):
+        loss = tuple(mine - least for mine, least in zip(reading, ideal, strict=True))
+        is_damaged = reads_calls and reading[2] > 0
+        (slips if loss[0] <= 0 and (loss[1] <= 0 or is_damaged) else counted).append(loss)
+    slips.sort()
+    counted += slips[: len(slips) - min(len(slips), len(best) // _TRIMMED)]
     left, calls, problems, markup = (sum(column) for column in zip((0, 0, 0, 0), *counted, strict=True))
     return left, calls, problems, markup
-
-
-def _is_slip(loss: tuple[int, ...], reads_calls: bool) -> bool:
-    left, calls, problems, _ = loss
-    return left <= 0 and (calls <= 0 or (problems > 0 and reads_calls))
 
 
 def _best(ways: Sequence[Guess]) -> Guess:
