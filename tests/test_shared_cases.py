@@ -24,6 +24,14 @@ BELIEVED_WRONG: dict[str, str] = {
 VANISHES = "text of the output is nowhere in the wanted message"
 NO_MARKUP = "the wanted message holds markup of the call as text or as arguments"
 FOREIGN = "calls of another format, which are reported and not read"
+LOST_CALLS: dict[str, str] = {
+    "fmt-pythonic-content_call": "a list of calls after prose, which this format reads only at the start",
+    "dynamo/tool/pythonic/TOOLCALLING.stream.4.c": "a call without the bracket before it",
+    "field4/Rapid-MLX/175": "a section of calls in reasoning that nothing closes, with a word in it",
+    "field4/Rapid-MLX/392": "an opener of calls in reasoning that nothing closes, and then the output ends",
+}
+"""Cases without a call that look like one that went wrong. They are reported, and nothing else about them changes: no
+template writes them, and a client that waits for a call must be able to see why none came."""
 AGAINST_A_LAW: dict[str, str] = {
     "field4/Rapid-MLX/51": f"{VANISHES}: the reasoning",
     "field4/Rapid-MLX/67": f"{VANISHES}: the call",
@@ -134,6 +142,7 @@ def test_by_format(case: dict[str, Any], count: Any) -> None:
     )
     right = same(parsed, case["expect"]) if case["kind"] == "complete" else not lost(case["words"], parsed)
     count(name, right)
+    assert case["id"] not in LOST_CALLS or [d.code for d in parsed.diagnostics] == ["call_like_text"]
     assert right or case["id"] in BELIEVED_WRONG, (
         f"{parsed!r}\nexpected {case['expect']!r}, words {case.get('words')!r}"
     )
@@ -157,17 +166,19 @@ def test_by_format_3(case: dict[str, Any], count: Any) -> None:
     )
     right = same(parsed, case["expect"], exact=case["kind"] != "exact_ws")
     count(name, right)
+    assert case["id"] not in LOST_CALLS or [d.code for d in parsed.diagnostics] == ["call_like_text"]
     assert right or case["id"] in BELIEVED_WRONG, f"{parsed!r}\nexpected {case['expect']!r}"
 
 
 @pytest.mark.parametrize("case", cases("by_format_4"))
 def test_by_format_4(case: dict[str, Any], count: Any) -> None:
-    """Outputs recorded from the tests of five projects. One that contradicts a law must not be silent."""
+    """Outputs recorded from the tests of five projects."""
     name = "shared cases, by_format_4"
     settings = {"reasoning": case["reasoning_parser"], "tools": case["tools"], "prompt": case["prompt"]}
     parsed = checked(count, name, case["tool_parser"], case["output"], **settings, cuts=4, roundtrip=False)
     right = same(parsed, case["expect"], exact=case["kind"] != "exact_ws")
     count(name, right)
+    assert case["id"] not in LOST_CALLS or [d.code for d in parsed.diagnostics] == ["call_like_text"]
     assert right != (case["id"] in AGAINST_A_LAW), f"{parsed!r}\nexpected {case['expect']!r}"
 
 
