@@ -266,3 +266,21 @@ def test_calls_in_pythons_syntax_that_stay_content_are_reported(text: str) -> No
 
 def test_a_function_in_prose_is_no_call() -> None:
     assert read("pythonic", 'The function get_weather(city="Oslo") returns text, and so does ping().')[1] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "status"),
+    [
+        ("qwen3_coder", "Oslo\nunit>\nc", "recovered"),
+        ("qwen3_coder", "if a>\nunit >\nc", "ok"),
+        ("qwen3_coder", "List<String> x\n  unit>c", "ok"),
+    ],
+)
+def test_with_tools_unknown_a_line_that_is_a_key_and_its_close_is_markup(name: str, value: str, status: str) -> None:
+    raw = f"<tool_call>\n<function=f>\n<parameter=a>\n{value}\n</parameter>\n</function>\n</tool_call>"
+    assert [one for _, _, one in read(name, raw, None)[0]] == [status]
+
+
+def test_with_tools_unknown_a_name_and_arguments_without_their_brace_are_like_a_call() -> None:
+    raw = '["name": "f", "arguments": {"a": 1}}]'
+    assert [code for code, _ in read("json", raw, None)[1]] == ["call_like_text"]

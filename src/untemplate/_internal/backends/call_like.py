@@ -19,10 +19,10 @@ _NAMED: Final = re.compile(
     r'(?:\{\s{0,64})?(?<!\\)"(?:name|function|tool|tool_name|function_name)"\s{0,64}:\s{0,64}"([^"\\\n]{1,256})"'
 )
 _CALL_OBJECT: Final = re.compile(
-    r'\{\s{0,64}"(?:name|function|tool|tool_name|function_name)"\s{0,64}:\s{0,64}"[^"\\\n]{1,256}"\s{0,64},'
+    r'(?:\{\s{0,64})?(?<!\\)"(?:name|function|tool|tool_name|function_name)"\s{0,64}:\s{0,64}"[^"\\\n]{1,256}"\s{0,64},'
     r'\s{0,64}"(?:arguments|args|parameters|input)"\s{0,64}:\s{0,64}[{"]'
 )
-"""Matches an object with the name of a tool and its arguments."""
+"""Matches an object with the name of a tool and its arguments; its brace may be damaged."""
 _NAMED_BEFORE: Final = re.compile(
     r'(?<![\w.\-])([\w.\-]{1,256}+)(?=([\s`>]{0,136}+(?:(?<=[`> ])\w{1,16}+\s{0,64}+)?(?:\{|\W?\w?"\w{1,64}":)))'
 )

@@ -23,6 +23,7 @@ __all__ = ["MarkupInValues"]
 
 _NO_TAG: Final = re.compile(r"(?:\A|[\s>]|(?<=[:\s\[,])\")[^\s<>=\"'/`]*+\Z")
 """Matches text after which no tag, attribute or path is open."""
+_NEVER: Final = "(?!)"
 _NO_WORD: Final = frozenset(("", ">", "=", '"', *WS))
 """Signs before a key that is not a part of a word; empty at the beginning of a value."""
 _OTHER_TAG: Final = re.compile(r"</?[\w.\-]+>")
@@ -42,13 +43,17 @@ class _Keys:
         self._spaces = tuple({text[len(text.rstrip(WS)) :] for text in before_values})
         """White space before a value, as the renderer writes it."""
         self._after = "|".join(text for pair in after for text in pair if text)
-        attributes = "|".join(whole for whole, first in after if first) or "(?!)"
-        self._attributes = re.compile(rf"(?<=\w)(?:{attributes})")
+        attributes = [whole for whole, first in after if first]
+        closes = [way.key_close.text for way in ways]
+        marked = "|".join([*attributes, *(re.escape(text.strip()) for text in closes if MARKUP.match(text.strip()))])
+        lines = "|".join(re.escape(text) for text in closes if text.endswith("\n"))
+        self._any = re.compile(rf"(?<=\w)(?:{marked or _NEVER})|^\w{{1,64}}+(?:{lines or _NEVER})", re.MULTILINE)
 
-    def find_attribute(self, text: str) -> str:
-        """Return what comes between a key and its value, if that has attributes and follows a word."""
-        found = self._attributes.search(text)
-        return "" if found is None else found.group()
+    def find_any(self, text: str) -> str:
+        """Return what comes between a key of any name and its value: attributes or markup after a word, or a line that
+        is a key and its close, as the renderer writes it."""
+        found = self._any.search(text)
+        return "" if found is None else found.group().strip()
 
     def find(self, text: str, missing: tuple[str, ...]) -> str:
         """Return the first of the parameters that are not among the arguments and are in the text."""
@@ -88,7 +93,7 @@ class MarkupInValues:
         text = arguments.replace('\\"', '"')
         tool = tools.get(name)
         if tool is None:
-            found = self._keys.find_attribute(text)
+            found = self._keys.find_any(text.replace("\\n", "\n"))
         else:
             missing = tuple(key for key in tool.properties() if f'"{key}":' not in arguments)
             found = self._keys.find(text.replace("\\n", "\n"), missing)
