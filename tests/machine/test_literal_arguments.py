@@ -353,6 +353,12 @@ def test_a_value_without_quotes_ends_at_a_line_with_a_declared_argument(written:
     check(fmt, f"<do tool=f>\n{written}</do>", expected, tools=TOOLS, roundtrip=False)
 
 
+def test_only_arguments_are_written_on_lines() -> None:
+    arguments = {"a": "x", "c": ["q", {"k": 1}]}
+    message = {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": arguments}}]}
+    assert render(lines(YAML), message) == '<do tool=f>\na: "x"\nc: ["q", {"k": 1}]\n</do>'
+
+
 def test_text_after_a_name_is_no_line() -> None:
     check(lines(YAML), "Write <do tool=f> at first.", {"content": "Write <do tool=f> at first."}, roundtrip=False)
 

@@ -67,13 +67,14 @@ def literal_text(value: Any, arguments: LiteralArguments) -> str:
         return arguments.words[2]
     if isinstance(value, bool):
         return arguments.words[0] if value else arguments.words[1]
+    separator = ", " if arguments.on_lines else arguments.separator
     if isinstance(value, Mapping):
         # A separator without a space after it goes with a colon without one.
-        colon = ": " if arguments.separator.endswith(" ") else ":"
+        colon = ": " if separator.endswith(" ") else ":"
         pairs = (f"{_literal_key(key, arguments)}{colon}{literal_text(v, arguments)}" for key, v in value.items())
-        return "{" + arguments.separator.join(pairs) + "}"
+        return "{" + separator.join(pairs) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + arguments.separator.join(literal_text(v, arguments) for v in value) + "]"
+        return "[" + separator.join(literal_text(v, arguments) for v in value) + "]"
     return json_text(value)
 
 
