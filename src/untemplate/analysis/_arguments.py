@@ -6,7 +6,8 @@ The comparisons are A1–A3, T4 and T5 of llama.cpp's template auto-parser.
   between two arguments, before the first and after the last (T4, T5), and between key and value (A1, A2). It is also
   the part of that text that changes with the type of the value (A3).
 * A name that comes again after its value means elements.
-* Quotes around strings only mean literal arguments. So do keys at the start of lines with nothing around all of them. A word that changes with the type means a typed attribute.
+* Quotes around strings only mean literal arguments. So do keys at the start of lines with nothing around all of them.
+  A word that changes with the type means a typed attribute.
 """
 
 from __future__ import annotations
