@@ -81,8 +81,8 @@ class Fragments:
 
     def _at_end(self, text: str) -> str:
         """Return the piece of a marker, or a whole one, that a text ends in. A whole call in reasoning is a draft."""
-        whole = next((marker for marker in self._markers if text.endswith(marker)), "")
-        if whole:
+        if text.endswith(self._markers):
+            whole = next(marker for marker in self._markers if text.endswith(marker))
             is_draft = whole in self._closes_calls and any(opener in text for opener in self._opens_calls)
             return "" if is_draft else whole
         text = text[-_NEAR:]
@@ -116,8 +116,8 @@ class Fragments:
     def _in_reasoning(self, text: str, closed: bool) -> str:
         """Return the whole marker or the beginning of an opener that reasoning begins with, or a piece of a close in
         reasoning that was not closed. A call in reasoning is a draft."""
-        whole = next((marker for marker in self._markers if text.startswith(marker)), "")
-        if whole:
+        if text.startswith(self._markers):
+            whole = next(marker for marker in self._markers if text.startswith(marker))
             return "" if whole in self._opens_calls else whole
         heads = (_begun_tag(text, 0, marker) for marker in self._opens_reasoning)
         closes = () if closed else self._closes_reasoning

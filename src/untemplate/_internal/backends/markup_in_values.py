@@ -90,23 +90,26 @@ class MarkupInValues:
         """Return the first markup in the values of a call of this name; empty without any."""
         if self._damaged is None:
             return ""
-        text = arguments.replace('\\"', '"')
         tool = tools.get(name)
-        if tool is None:
-            found = self._keys.find_any(text.replace("\\n", "\n"))
-        else:
-            missing = tuple(key for key in tool.properties() if f'"{key}":' not in arguments)
-            found = self._keys.find(text.replace("\\n", "\n"), missing)
-        return found or self._marker_in(text.replace("\\n", "\n"), self._damaged)
+        missing = () if tool is None else tuple(key for key in tool.properties() if f'"{key}":' not in arguments)
+        if not missing and not _may_hold_tags(arguments):
+            return ""
+        text = arguments.replace('\\"', '"').replace("\\n", "\n")
+        found = self._keys.find_any(text) if tool is None else self._keys.find(text, missing)
+        return found or self._marker_in(text, self._damaged)
 
     def _marker_in(self, text: str, damaged: DamagedMarkers) -> str:
         """Return a marker in a value: a whole one of elements, or a damaged one that is no whole tag of another
         name."""
-        if not ("<" in text or ">" in text or "[" in text):
+        if not _may_hold_tags(text):
             return ""
         whole = next((marker for marker in self._of_elements if marker in text), "")
         found = None if whole else damaged.find(text)
         return whole if found is None or _OTHER_TAG.fullmatch(found[1]) is not None else found[1]
+
+
+def _may_hold_tags(text: str) -> bool:
+    return "<" in text or ">" in text or "[" in text
 
 
 @lru_cache(maxsize=256)
