@@ -61,6 +61,24 @@ STAYS: dict[str, tuple[str, str, dict[str, str], str | None]] = {
         {"city": "Oslo"},
         "Looking.</th",
     ),
+    "the first sign of a close that the output ends with after a call: it may be cut there": (
+        "hermes",
+        f"Looking.\n{HERMES[: -len('</tool_call>')]}<",
+        {"city": "Oslo"},
+        None,
+    ),
+    "a letter in the place of the newline before an opener: a word may end so": (
+        "hermes",
+        f"Looking.x{HERMES}",
+        {"city": "Oslo"},
+        "Looking.x",
+    ),
+    "the openers and closes of reasoning are exchanged: it has begun again": (
+        "hermes+qwen3-vl-thinking",
+        f"</think>\n\n<think>\nLooking.\n{HERMES}",
+        {"city": "Oslo"},
+        None,
+    ),
     "a sign of another body alone in content": ("hermes", f'Looking.">\n{HERMES}', {"city": "Oslo"}, 'Looking.">'),
 }
 
