@@ -30,6 +30,15 @@ def holds(name: str, raw: str, calls: list[Call], codes: list[str], *, tools: ob
     check(name, raw, expected, exhaustive=True, roundtrip=False, tools=tools)
 
 
+def test_of_a_damaged_second_opener_only_the_key_is_kept():
+    """The first ``a`` in the damaged opener is not the key."""
+    raw = QWEN.format("<parameter=<paramter=a>\n1\n</parameter>")
+    found = OutputParser.named("qwen3_coder").parse(raw, tools=TOOLS, seed=1)
+    (call,) = found.tool_calls
+    assert (call.function.arguments, call.status) == ('{"a": "1"}', "recovered")
+    assert [(told.code, raw[told.start : told.end]) for told in found.diagnostics] == [("broken_key", "<paramter=")]
+
+
 @pytest.mark.parametrize(
     ("written", "calls", "codes"),
     [

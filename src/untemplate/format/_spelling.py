@@ -67,7 +67,7 @@ def literal_text(value: Any, arguments: LiteralArguments) -> str:
         return arguments.words[2]
     if isinstance(value, bool):
         return arguments.words[0] if value else arguments.words[1]
-    separator = ", " if arguments.on_lines else arguments.separator
+    separator = _separator(arguments)
     if isinstance(value, Mapping):
         # A separator without a space after it goes with a colon without one.
         colon = ": " if separator.endswith(" ") else ":"
@@ -76,6 +76,11 @@ def literal_text(value: Any, arguments: LiteralArguments) -> str:
     if isinstance(value, (list, tuple)):
         return "[" + separator.join(literal_text(v, arguments) for v in value) + "]"
     return json_text(value)
+
+
+def _separator(arguments: LiteralArguments) -> str:
+    """Return what separates the items of a list or an object: one inside a line is on it as a whole."""
+    return ", " if arguments.on_lines else arguments.separator
 
 
 def _literal_key(key: Any, arguments: LiteralArguments) -> str:

@@ -42,10 +42,10 @@ _RULES: Final = {
     p.CALL_TEXT: "a marker of a call that is text",
 }
 _ENTRIES: Final = {
-    c.AT_SECTION: "a section of calls",
-    c.AT_CALL: "a call",
-    c.AT_NAME: "a call, at its name",
-    c.AT_BARE: "a call without a marker, at the start of content",
+    c.ENTRY_SECTION: "a section of calls",
+    c.ENTRY_CALL: "a call",
+    c.ENTRY_NAME: "a call, at its name",
+    c.ENTRY_BARE: "a call without a marker, at the start of content",
 }
 _TAGS: Final = {
     tags.SECTION_CLOSE: "section closes",
@@ -133,7 +133,7 @@ def _header(header: HeaderSyntax) -> Iterator[Row]:
     yield "message header", ""
     for text, tag in header.literals.tags.items():
         yield repr(text), _HEADER_TAGS[tag]
-    if header.bare:
+    if header.is_one_word:
         yield "is", "one word, the recipient"
     for label, words in (("reasoning", header.reasoning), ("content", header.content)):
         if words:
@@ -151,8 +151,8 @@ def _syntax(syntax: CallSyntax) -> Iterator[Row]:
     yield from _body(body)
     flags = [
         (syntax.bare, "may have no marker at the start of content"),
-        (syntax.lists == c.MAYBE, "its list may be left out"),
-        (syntax.opens == c.MAYBE, "its call marker may be left out"),
+        (syntax.lists == c.OPTIONAL, "its list may be left out"),
+        (syntax.opens == c.OPTIONAL, "its call marker may be left out"),
         (syntax.separated, "calls may follow one another after a separator"),
     ]
     yield from (("", said) for flag, said in flags if flag)

@@ -16,19 +16,19 @@ from .lexer import NO_LITERALS, SPACES, Cursor, Literals
 from .signals import MORE, NO_MATCH
 
 # Where a call syntax is entered: what the literal that opens the calls was.
-AT_SECTION: Final = 0
+ENTRY_SECTION: Final = 0
 """The opener of a section: calls follow."""
-AT_CALL: Final = 1
+ENTRY_CALL: Final = 1
 """The opener of a call: its body follows."""
-AT_NAME: Final = 2
+ENTRY_NAME: Final = 2
 """The opener of a name: the name follows."""
-AT_BARE: Final = 3
+ENTRY_BARE: Final = 3
 """No opener: the call, or the list of calls, begins at the literal."""
 
 # Whether a list around calls, or the opener of a call, is written.
-NEVER: Final = 0
-MAYBE: Final = 1
-ALWAYS: Final = 2
+UNWRITTEN: Final = 0
+OPTIONAL: Final = 1
+WRITTEN: Final = 2
 
 _MOST_SPACES: Final = 512
 """Most characters of white space between two markers before a call. No output seen has more; beyond them it is text."""
@@ -140,9 +140,9 @@ class CallSyntax:
         """How the name is written before the body; None: the body is an object that holds it."""
         self.bare: bool = False
         """True if calls may begin where content begins, without a marker."""
-        self.lists: int = NEVER
-        """NEVER, MAYBE or ALWAYS: if calls are in a list."""
-        self.opens: int = NEVER
+        self.lists: int = UNWRITTEN
+        """UNWRITTEN, OPTIONAL or WRITTEN: if calls are in a list."""
+        self.opens: int = UNWRITTEN
         """The same of the opener of a call."""
         self.separated: bool = False
         """True if calls outside a list or section may follow one another after a separator."""

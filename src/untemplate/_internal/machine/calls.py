@@ -14,7 +14,18 @@ from . import tags
 from .arguments.lookahead import STRAY_TEXT
 from .call_arguments import ArgumentsReader
 from .call_emitter import CallEmitter
-from .call_syntax import ALWAYS, AT_BARE, AT_CALL, AT_NAME, AT_SECTION, NAME_START, NEVER, Body, CallSyntax, begins_one
+from .call_syntax import (
+    ENTRY_BARE,
+    ENTRY_CALL,
+    ENTRY_NAME,
+    ENTRY_SECTION,
+    NAME_START,
+    UNWRITTEN,
+    WRITTEN,
+    Body,
+    CallSyntax,
+    begins_one,
+)
 from .context import ReaderContext
 from .ledger import DROPPED, MARKUP
 from .lexer import WS, GoesOn, Literals, spaces_go_on
@@ -54,7 +65,7 @@ _A_MARKER: Final = 2
 _NO_LIST: Final = 0
 _NEW_LIST: Final = 1
 _KEPT_LIST: Final = 2
-"""Its first call was kept."""
+"""Its first call was kept, or dropped by a policy."""
 _TEXT_LIST: Final = 3
 """Its opener has become text with its first call, so its closer is text too."""
 
@@ -78,7 +89,7 @@ class CallReader:
         never behind."""
         self.last_became_text: bool = False
         """True if the call policy has turned the last call into text."""
-        self._entry: int = AT_BARE
+        self._entry: int = ENTRY_BARE
         """Where the syntax was entered."""
         self._candidates: list[tuple[CallSyntax, int]] = []
         self._begins_with: int = _NO_MARKER
@@ -134,12 +145,12 @@ class CallReader:
             start = self._opener_end - len(self._opener)
             self.context.ledger.report("variant_spelling", start, self._opener_end)
         self._entry = entry
-        if entry == AT_CALL:
+        if entry == ENTRY_CALL:
             self._begin(_BODY, True)
-        elif entry == AT_NAME:
+        elif entry == ENTRY_NAME:
             self._begin(_NAME, False)
         else:
-            self.context.in_section = self.context.in_section or entry == AT_SECTION
+            self.context.in_section = self.context.in_section or entry == ENTRY_SECTION
             self._phase = _BETWEEN
 
     def _begin(self, phase: int, marked: bool) -> None:
@@ -256,7 +267,7 @@ class CallReader:
     def has_opener(self) -> bool:
         """True if what is being read has begun with a complete opener, and is not the end of a sentence."""
         cur = self.context.cur
-        if self._entry == AT_NAME and self._phase == _NAME:
+        if self._entry == ENTRY_NAME and self._phase == _NAME:
             return cur.text[cur.pos : cur.pos + 1] not in WS
         if self._phase == _NAME and cur.text[cur.pos :].rstrip(WS).endswith(_SENTENCE_ENDS):
             return False
@@ -303,13 +314,13 @@ class CallReader:
         if pos >= len(cur.text) and not cur.final:
             return MORE
         first, entry = self._candidates[0]
-        if entry == AT_CALL and first.name is None and cur.text[pos : pos + 1] == "{":
+        if entry == ENTRY_CALL and first.name is None and cur.text[pos : pos + 1] == "{":
             self._chosen(first, entry)
             return self._read_body()
         for syntax, entry in self._candidates:
-            if entry == AT_SECTION:
+            if entry == ENTRY_SECTION:
                 fits = begins_one(cur, syntax.after_section)
-            elif entry == AT_BARE:
+            elif entry == ENTRY_BARE:
                 fits = begins_one(cur, syntax.bare_start)
             else:
                 fits = begins_one(cur, syntax.after_call)
@@ -403,9 +414,9 @@ class CallReader:
     def _may_begin(self, c: str) -> bool:
         """True if a call without a marker may begin with this character."""
         syntax = self.syntax
-        if syntax.opens == ALWAYS:
+        if syntax.opens == WRITTEN:
             return False
-        if syntax.lists == ALWAYS and self._list == _NO_LIST:
+        if syntax.lists == WRITTEN and self._list == _NO_LIST:
             return False
         # Outside a list or section, further calls need a marker or a separator.
         if (
@@ -478,10 +489,10 @@ class CallReader:
         if self._arguments.committed:
             self._arguments.end()
         if syntax.after.empty:
-            return self._over()
+            return self._end_call()
         close = syntax.plain_close.match(cur.text, cur.pos)
         if close is not None and take_close(self.context, close):
-            return self._over()
+            return self._end_call()
         if not self._skip_spaces():
             return MORE
         end = self._at(syntax.after)
@@ -491,7 +502,7 @@ class CallReader:
             tag = syntax.after.tags[cur.text[cur.pos : end]]
             self._consume(end)
             if tag == tags.CALL_CLOSE or not syntax.closes:
-                return self._over()
+                return self._end_call()
             self._phase = _CLOSING
             return AGAIN
         if syntax.closes:
@@ -501,19 +512,19 @@ class CallReader:
             if answer == NO_MATCH:
                 answer = read_damaged(self.context, syntax.after, syntax.between)
                 if answer == AGAIN:
-                    return self._over()
+                    return self._end_call()
             if answer != NO_MATCH:
                 return answer
             another = None if syntax.name is not None else _ANOTHER.match(cur.text, cur.pos)
-            if another is not None and syntax.opens != NEVER:
+            if another is not None and syntax.opens != UNWRITTEN:
                 return self._over_before(another.end() - 1)
             if self._begins_with == _A_MARKER and report_missing_close(self.context) == MORE:
                 return MORE
-        return self._over()
+        return self._end_call()
 
     def _over_before(self, start: int) -> int:
         """End a call that has no closer. Another object follows it at ``start``, which may be a call as well."""
-        answer = self._over()
+        answer = self._end_call()
         if answer == DONE and not self.last_became_text:
             pos = self.context.cur.pos
             self._open(start)
@@ -522,13 +533,14 @@ class CallReader:
             return AGAIN
         return answer
 
-    def _over(self) -> int:
+    def _end_call(self) -> int:
         """End the call after its closer, and choose what comes next."""
         context = self.context
         in_section = context.in_section
         self.last_became_text = self._emitter.close_call()
         if self.last_became_text and in_section and not context.in_section:
-            # The section's opener has become text with its first call. Calls that follow are still calls.
+            # The section's opener has become text with its first call, and `close_call` has left the section. Calls
+            # that follow are still calls, and its closer is text.
             context.in_section = True
             context.speculation.section_is_text = True
         if self._list == _NEW_LIST:

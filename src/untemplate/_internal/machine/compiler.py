@@ -28,13 +28,13 @@ from ...format import (
 )
 from . import tags
 from .call_syntax import (
-    ALWAYS,
-    AT_BARE,
-    AT_CALL,
-    AT_NAME,
-    AT_SECTION,
-    MAYBE,
-    NEVER,
+    ENTRY_BARE,
+    ENTRY_CALL,
+    ENTRY_NAME,
+    ENTRY_SECTION,
+    OPTIONAL,
+    UNWRITTEN,
+    WRITTEN,
     Body,
     CallSyntax,
     NameSyntax,
@@ -73,7 +73,7 @@ from .program import (
     TextState,
 )
 from .tagged.body import TaggedBody
-from .tagged.compiler import compile_fast, compile_tagged, section_closes
+from .tagged.compiler import cdata_closes, compile_fast, compile_tagged
 
 # A backslash is the sign of a call that was copied into a string, with escapes.
 _ILLEGAL_IN_NAMES: Final = "".join(map(chr, range(33))) + "<>{}()[]\"'`,;=\\"
@@ -169,7 +169,7 @@ def _lone_calls(program: Program, fmt: Format) -> MarkerRule | None:
         return None
     rule = MarkerRule(OPEN_BARE_CALLS)
     rule.where = ON_ANY_LINE if any(fmt.tools[i].one_a_line for i in lone) else ON_ITS_LINE
-    rule.entries = [(program.call_syntaxes[i], AT_BARE) for i in lone]
+    rule.entries = [(program.call_syntaxes[i], ENTRY_BARE) for i in lone]
     return rule
 
 
@@ -261,17 +261,17 @@ def _openers(tools: Tools, *, marked_only: bool) -> list[tuple[str, Marker | Non
     body = tools.body
     inside = tools.section_open is not None and "section" not in tools.optional
     marked: list[tuple[Marker | None, int, bool]] = [
-        (tools.section_open, AT_SECTION, False),
-        (tools.call_open, AT_CALL, inside),
+        (tools.section_open, ENTRY_SECTION, False),
+        (tools.call_open, ENTRY_CALL, inside),
     ]
     if isinstance(body, NamedBody) and (tools.call_open is None or "call" in tools.optional):
-        marked.append((body.name_open, AT_NAME, inside))
+        marked.append((body.name_open, ENTRY_NAME, inside))
     openers = [(t, m, entry, needs, OPEN_CALLS) for m, entry, needs in marked for t in _spellings(m)]
     if tools.bare and not marked_only:
         first = list(_spellings(tools.list_open))
         if isinstance(body, JsonBody) and (tools.list_open is None or tools.list_optional):
             first.append("{")
-        openers += [(t, None, AT_BARE, False, OPEN_BARE_CALLS) for t in first]
+        openers += [(t, None, ENTRY_BARE, False, OPEN_BARE_CALLS) for t in first]
     return openers
 
 
@@ -303,7 +303,7 @@ def _note_left_out(states: tuple[dict[str, MarkerRule], ...], tools: Tools, spec
     for text in _spellings(tools.call_open):
         if not any(token in text for token in special_tokens):
             for rules in states:
-                rules[text].lacks = section.text.strip(WS)
+                rules[text].missing_section = section.text.strip(WS)
 
 
 def _add_call_texts(rules: dict[str, MarkerRule], fmt: Format) -> None:
@@ -337,9 +337,9 @@ def _compile_frame(syntax: CallSyntax, tools: Tools, turn_end: Marker | None) ->
     named = body if isinstance(body, NamedBody) else None
     name_open = named.name_open if named is not None else None
     syntax.bare = tools.bare
-    syntax.lists = NEVER if tools.list_open is None else MAYBE if tools.list_optional else ALWAYS
+    syntax.lists = UNWRITTEN if tools.list_open is None else OPTIONAL if tools.list_optional else WRITTEN
     syntax.section_end = Literals(_tags((tools.section_close, tags.SECTION_CLOSE)))
-    syntax.opens = NEVER if tools.call_open is None else MAYBE if "call" in tools.optional else ALWAYS
+    syntax.opens = UNWRITTEN if tools.call_open is None else OPTIONAL if "call" in tools.optional else WRITTEN
     syntax.closes = tools.call_close is not None
     separators = [s for s in _spellings(tools.separator) if s.strip()]
     syntax.separated = bool(separators) and tools.list_open is None and tools.section_open is None
@@ -355,7 +355,7 @@ def _compile_frame(syntax: CallSyntax, tools: Tools, turn_end: Marker | None) ->
             (tools.list_open, tags.LIST_OPEN),
             (tools.list_close, tags.LIST_CLOSE),
             (tools.call_open, tags.CALL_OPEN),
-            (name_open if syntax.opens != ALWAYS else None, tags.NAME_OPEN),
+            (name_open if syntax.opens != WRITTEN else None, tags.NAME_OPEN),
             (tools.section_open, tags.SECTION_OPEN),
             *((s, tags.SEPARATOR) for s in separators),
         )
@@ -431,7 +431,7 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
             ends.append((arguments.key_close, tags.KEY_CLOSE))
         tagged_body = compile_tagged(syntax, name, tools, body, arguments, turn_end)
         if arguments.escape == "cdata":
-            _compile_section(tagged_body, tools, body, arguments, turn_end)
+            _compile_cdata(tagged_body, tools, body, arguments, turn_end)
         syntax.body = tagged_body
         compile_fast(tagged_body.syntax)
     elif isinstance(arguments, ElementArguments):
@@ -462,18 +462,18 @@ def _is_word(marker: Marker | None) -> bool:
     return marker is not None and marker.text.strip(WS) != "" and not _MARKED.search(marker.text)
 
 
-def _compile_section(
+def _compile_cdata(
     body: TaggedBody, tools: Tools, named: NamedBody, arguments: TaggedArguments, turn_end: Marker | None
 ) -> None:
     """Compile the values in CDATA sections of a tagged body."""
-    closes = section_closes(arguments)
+    closes = cdata_closes(arguments)
     whole = replace(arguments, escape="none", value_close=Marker(closes[0], tuple(closes[1:])), trim=0, trim_after=0)
     frame = _compile_tools(replace(tools, body=replace(named, arguments=whole)), body.syntax.frame.path, turn_end)
     frame.variants = frame.variants.difference(closes)
     section = frame.body
     assert isinstance(section, TaggedBody)
     section.syntax.fast.ends = {}  # What follows the section is read with the other syntax.
-    body.syntax.section = section.syntax
+    body.syntax.cdata = section.syntax
 
 
 def _compile_name(name: NameSyntax, ends: Literals) -> None:

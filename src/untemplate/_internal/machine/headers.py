@@ -29,7 +29,8 @@ class HeaderReader:
     def __init__(self, context: ReaderContext, calls: CallReader, text: FreeText) -> None:
         self.context: ReaderContext = context
         self.goes_on_in_content: bool = False
-        """After NO_MATCH: True if the text after the opener is content."""
+        """After NO_MATCH: True if this certainly was a header, and broke. The message before it has ended, so that the
+        text after the opener is content, also where reasoning was open. One that is only too long may be text."""
         self._calls: CallReader = calls
         self._text: FreeText = text
 
@@ -59,7 +60,7 @@ class HeaderReader:
             elif tag == tags.HEADER_BODY:
                 return self._message(header, "", cur.pos, end)
             return READ_HEADER
-        if header.bare and self._text.out.at_start and not self._text.out.after_call:
+        if header.is_one_word and self._text.out.at_start and not self._text.out.after_call:
             context.speculate(1)
             self._text.judge.header_doubt = NO_DOUBT
             return READ_HEADER
@@ -89,7 +90,7 @@ class HeaderReader:
                 return READ_TEXT
             cur.pos += 0 if illegal is None else illegal.start()
             self.goes_on_in_content = (
-                illegal is not None and not header.bare and self._text.judge.header_doubt == NO_DOUBT
+                illegal is not None and not header.is_one_word and self._text.judge.header_doubt == NO_DOUBT
             )
             return NO_MATCH
         if found is None:
@@ -101,19 +102,19 @@ class HeaderReader:
         """True if a new line of text follows the opener directly, and the opener is not inside an open message: it has
         no header, and the text is content."""
         alone = not piece[: illegal.start()].strip(WS) and "\n" in piece[: illegal.end()]
-        return alone and not header.bare and self._text.judge.header_doubt == NO_DOUBT
+        return alone and not header.is_one_word and self._text.judge.header_doubt == NO_DOUBT
 
     def _message(self, header: HeaderSyntax, piece: str, body: int, end: int) -> int:
         """Begin the message of a complete header: a call if it has a recipient or the marker after it is one of a
         call, else reasoning or content."""
         context = self.context
         cur = context.cur
+        self.goes_on_in_content = False
         doubt = self._text.judge.header_doubt
         if doubt == IS_TEXT or (doubt == NEEDS_TWO_PARTS and not piece.lstrip(WS).startswith(header.role)):
             self._text.judge.take_opener_as_text()
             cur.pos = end
             context.speculation.take_as_opener(cur)
-            self.goes_on_in_content = False
             return NO_MATCH
         recipient, at, channel = header.parts(piece)
         kind = header.body.tags[cur.text[body:end]]
@@ -125,7 +126,6 @@ class HeaderReader:
             self._text.judge.take_opener_as_text()
             cur.pos = end
             context.speculation.origin = program.states[program.content]
-            self.goes_on_in_content = False
             return NO_MATCH
         # Models leave out the recipient of a call, or write another word of content.
         unsaid = header.names_tools and kind == IN_CONTENT and channel not in header.only_text
@@ -155,7 +155,7 @@ class HeaderReader:
         context.mark(MARKUP, end)
         cur.pos = end
         self._begin_quotation()
-        is_raw = not (header.bare or self._is_in_prose())
+        is_raw = not (header.is_one_word or self._is_in_prose())
         self._calls.enter_arguments(context.program.call_syntaxes[0], name, is_raw)
         if damaged:
             self._calls.recover()

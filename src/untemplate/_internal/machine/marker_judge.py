@@ -176,14 +176,20 @@ class MarkerJudge:
         return False
 
     def _accepts_calls(self, rule: MarkerRule, start: int, end: int) -> bool:
+        """True if this opener begins calls. It does not where it counts only in a section and none is open; where it is
+        a word and no sentence begins; where its section is missing, and ids would have proved it or no tools are known;
+        in reasoning whose calls never count; and where the text before it quotes it, unless its id proves it.
+
+        Sets ``in_fence`` and what is known of quotations, for what follows.
+        """
         context = self.context
         self.in_fence = False
         if rule.where == IN_SECTION and not context.in_section:
             return False
         if rule.ambiguous and not self._begins_sentence(start):
             return False
-        if rule.lacks and not context.in_section:
-            is_provable = context.checks_ids and context.is_special(rule.lacks)
+        if rule.missing_section and not context.in_section:
+            is_provable = context.checks_ids and context.is_special(rule.missing_section)
             if is_provable or not context.tools.known:
                 return False
         if context.state.region == IN_REASONING and context.reasoning_calls == NEVER:

@@ -67,15 +67,16 @@ class MarkerRule:
         self.target: int = target
         """ENTER_STATE: index of the state that comes next. CALL_TEXT: 1 if its closer is text, too."""
         self.where: int = where
-        self.lacks: str = ""
-        """OPEN_CALLS: the opener of a section, with a special token, that the model has left out if none is open. Calls
-        of offered tools are read then, and reported, as long as no ids are in use that would have proved it."""
+        self.missing_section: str = ""
+        """OPEN_CALLS: the opener of the section that should be around these calls, if it has a special token. Models
+        leave it out: then calls of offered tools are read, and reported. Where ids are in use, the opener's would have
+        come, so that this is text."""
         self.events: tuple[int, ...] = ()
         """ENTER_STATE: the events to emit, as numbers that only the ConfigEvents know."""
         self.needs_id: int = 0
         """ENTER_STATE: 1 if the literal counts only by its id once ids are in use, 2 if it counts only by its id."""
         self.entries: list[tuple[CallSyntax, int]] = []
-        """OPEN_CALLS: the call syntaxes that may begin here, best first, each with its entry (AT_*)."""
+        """OPEN_CALLS: the call syntaxes that may begin here, best first, each with its entry (ENTRY_*)."""
         self.ambiguous: bool = False
         """OPEN_CALLS: True if prose may hold the opener too. Then the tool must be an offered one, and if the tools are
         unknown, the opener must be at the start."""
@@ -138,7 +139,7 @@ class HeaderSyntax:
         """Matches that, and what ends a header."""
 
     @property
-    def bare(self) -> bool:
+    def is_one_word(self) -> bool:
         """True if the header is one word, the recipient."""
         return not self.recipient
 
@@ -153,7 +154,7 @@ class HeaderSyntax:
 
     def is_sentence(self, text: str) -> bool:
         """True if too many words follow the last marker of this text."""
-        if self.bare:
+        if self.is_one_word:
             return False
         ends = [
             text.rfind(marker.strip(WS)) + len(marker.strip(WS))
@@ -164,7 +165,7 @@ class HeaderSyntax:
 
     def knows(self, channel: str, text: str) -> bool:
         """True if a header with this channel and without a recipient is one of content or reasoning."""
-        if self.bare or not channel or channel in self.only_text:
+        if self.is_one_word or not channel or channel in self.only_text:
             return True
         known = channel in self.content or channel in self.reasoning
         return known and not any(marker in text for marker in (*self.constraint, *self.namespaces))
@@ -177,12 +178,12 @@ class HeaderSyntax:
     def has_damaged_recipient(self, text: str, start: int) -> bool:
         """True if no marker is directly before the recipient, of which the name begins at ``start`` of a header."""
         before = text[:start].removesuffix(self.namespace)
-        return not (self.bare or before.endswith(tuple(marker.strip(WS) for marker in self.recipient)))
+        return not (self.is_one_word or before.endswith(tuple(marker.strip(WS) for marker in self.recipient)))
 
     def parts(self, text: str) -> tuple[str, int, str]:
         """Return (recipient, its place, channel) of a header. What it does not have is empty. The prefix of a tool's
         name shows a recipient also where the marker before it is damaged."""
-        if self.bare:
+        if self.is_one_word:
             word = text.strip(WS)
             at = len(text) - len(text.lstrip(WS))
             return ("", at, word) if word in self.content or word in self.reasoning or not word else (word, at, "")

@@ -181,7 +181,7 @@ class Runner(ReaderContext):
             if self._text.judge.header_doubt == IS_TEXT or header.is_sentence(raw):
                 return False
         if header is not None and not self.speculation.opener:
-            return not header.bare
+            return not header.is_one_word
         if header is not None:
             return header.literals.pattern.match(self.speculation.raw(self.cur)) is not None
         return self._call_reader().has_opener
@@ -289,9 +289,9 @@ class Runner(ReaderContext):
         opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[cur.pos : end]
         cur.pos += len(opener)
         calls = self._calls or self._call_reader()
-        lacks_section = rule.lacks != "" and not self.in_section
-        calls.enter(rule.entries, rule.ambiguous or lacks_section, rule.kind == OPEN_CALLS, opener)
-        if lacks_section:
+        misses_section = rule.missing_section != "" and not self.in_section
+        calls.enter(rule.entries, rule.ambiguous or misses_section, rule.kind == OPEN_CALLS, opener)
+        if misses_section:
             self.report("missing_open", cur.pos - len(opener), cur.pos)
             calls.recover()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from .. import tags
-from ..call_syntax import NEVER, CallSyntax
+from ..call_syntax import UNWRITTEN, CallSyntax
 
 VALUE: Final = 0
 """Rank of a value's close. Those of the closes around it are in ``RANKS``."""
@@ -26,10 +26,10 @@ class Quotation:
         """Number of openers whose closes have not come."""
         self._counts: list[int] = [0, 0, 0, 0]
         """The same by the rank of the close."""
-        named = tags.CALL_CLOSE if frame.opens == NEVER else tags.ARGUMENTS_CLOSE
+        named = tags.CALL_CLOSE if frame.opens == UNWRITTEN else tags.ARGUMENTS_CLOSE
         closes = {tags.NAME_OPEN: named, tags.CALL_OPEN: tags.CALL_CLOSE, tags.SECTION_OPEN: tags.SECTION_CLOSE}
         self._ranks: dict[int, int] = {kind: RANKS[close] for kind, close in closes.items()}
-        if frame.innermost != tags.ARGUMENTS_CLOSE and frame.opens != NEVER:
+        if frame.innermost != tags.ARGUMENTS_CLOSE and frame.opens != UNWRITTEN:
             del self._ranks[tags.NAME_OPEN]
         self._frame: CallSyntax = frame
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....format import ElementArguments, Marker, NamedBody, Tools
 from .. import tags
-from ..call_syntax import ALWAYS, CallSyntax, NameSyntax
+from ..call_syntax import WRITTEN, CallSyntax, NameSyntax
 from ..lexer import Literals
 from ..marker_tags import around, tagged
 from .body import ElementsBody
@@ -17,7 +17,7 @@ def compile_elements(
 ) -> ElementsBody:  # fmt: skip
     """Compile arguments in elements."""
     syntax = ElementsSyntax(frame, name)
-    name_open = body.name_open if frame.opens != ALWAYS else None
+    name_open = body.name_open if frame.opens != WRITTEN else None
     enclosing = around(tools, body, turn_end) | tagged((name_open, tags.NAME_OPEN))
     elements = tagged((arguments.open, tags.KEY_OPEN), (arguments.close, tags.ELEMENT_CLOSE))
     syntax.tags = Literals({**elements, **enclosing})

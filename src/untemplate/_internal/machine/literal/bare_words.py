@@ -30,7 +30,9 @@ class WordReader:
 
     # Defaults in the class cost nothing per call.
     _size: int = 0
+    """Characters of the word so far."""
     _streams: bool = False
+    """True if the word is too long to be kept: its text is put as it comes."""
     _depth: int = 0
     """Number of brackets that are open in the word."""
     _quote: str = ""
@@ -61,11 +63,11 @@ class WordReader:
             if end < 0:
                 self._take(cur, len(text) if cur.final else self._place.stops.undecided_from(text, cur.pos), out)
                 return MORE
-            ends = self._separates(cur, end) if text[end] in ",\n" else DONE
-            if ends == MORE:
+            may_end = self._separates(cur, end) if text[end] in ",\n" else DONE
+            if may_end == MORE:
                 self._take(cur, end, out)
                 return MORE
-            if ends == DONE and not self._is_inside(text[end]):
+            if may_end == DONE and not self._is_inside(text[end]):
                 self._take(cur, end, out)
                 self._end(cur, out)
                 return DONE
@@ -87,7 +89,8 @@ class WordReader:
         return -1 if found is None else found.start()
 
     def _separates(self, cur: Cursor, end: int) -> int:
-        """Return NO_MATCH if the comma or new line at ``end`` is a part of a value without quotes, DONE or MORE."""
+        """Return DONE if the comma or new line at ``end`` may end the word (brackets are looked at afterwards),
+        NO_MATCH if it is part of a value without quotes (``{place:Paris, France,n:1}``), or MORE."""
         place = self._place
         if place.style != KEYED or len(place.closers) > 1 or self._depth or self._quote:
             return DONE

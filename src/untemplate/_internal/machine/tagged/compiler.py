@@ -7,7 +7,7 @@ from typing import Final
 
 from ....format import Marker, NamedBody, TaggedArguments, Tools
 from .. import tags
-from ..call_syntax import ALWAYS, CallSyntax, NameSyntax
+from ..call_syntax import WRITTEN, CallSyntax, NameSyntax
 from ..lexer import WS, Literals
 from ..marker_tags import around, tagged
 from .body import TaggedBody
@@ -24,7 +24,7 @@ def compile_tagged(
 ) -> TaggedBody:  # fmt: skip
     """Compile arguments in tags. Values in CDATA sections are not compiled here."""
     syntax = TaggedSyntax(frame, name, arguments.key)
-    name_open = body.name_open if frame.opens != ALWAYS else None
+    name_open = body.name_open if frame.opens != WRITTEN else None
     enclosing = around(tools, body, turn_end) | tagged((name_open, tags.NAME_OPEN))
     syntax.tags = Literals({**tagged((arguments.key_open, tags.KEY_OPEN)), **enclosing})
     # A value's opener ends the key even if key_close is missing.
@@ -61,9 +61,9 @@ def _compile_value_ends(syntax: TaggedSyntax, arguments: TaggedArguments) -> Non
         syntax.type_ends = Literals({**tagged((arguments.type_close, tags.KEY_CLOSE)), **unopened})
 
 
-def section_closes(arguments: TaggedArguments) -> list[str]:
+def cdata_closes(arguments: TaggedArguments) -> list[str]:
     """Return what closes a value in a CDATA section."""
     return [f"]]>{space}{text}" for text in arguments.value_close.spellings for space in ("", "\n")]
 
 
-__all__ = ["CLOSE_TAG", "compile_fast", "compile_tagged", "section_closes"]
+__all__ = ["CLOSE_TAG", "cdata_closes", "compile_fast", "compile_tagged"]

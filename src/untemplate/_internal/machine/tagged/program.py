@@ -60,7 +60,7 @@ class TaggedSyntax:
         """Most newlines at the end of a value that are held back. If the close is missing, they are not the value's."""
         self.unescape_values: bool = False
         self.unescape_keys: bool = False
-        self.section: TaggedSyntax | None = None
+        self.cdata: TaggedSyntax | None = None
         """The same syntax, if the value is inside ``<![CDATA[`` and ``]]>``; ``None``: values are never inside it."""
         self.fast: FastTags = FastTags()
         """Expressions for text that the renderer wrote."""

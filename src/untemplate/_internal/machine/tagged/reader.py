@@ -37,7 +37,7 @@ from .program import TaggedSyntax
 _MAX_KEY: Final = 1024
 """Most characters of a key. No output seen has a longer one; its beginning is dropped (``broken_key``)."""
 _SIGNS: Final = re.compile('[<>"]')
-"""Signs of markup, which no key has."""
+"""Signs of markup, which no key should have."""
 _MAX_TYPE: Final = 64
 """Most characters of a value's type. JSON's types have up to 7; a longer word is dropped (``broken_key``)."""
 _NEWLINES: Final = ("\n", "\r")
@@ -91,7 +91,7 @@ class TaggedReader(ArgumentReader):
         """Begin the arguments of a call. ``outermost``: the kind of the close that ends the calls (tags.ARGUMENTS_CLOSE
         and so on)."""
         self._name = name
-        self._leave_section()
+        self._leave_cdata()
         self._ends.begin_call(name, outermost)
         self._phase = _BETWEEN
         self._before = "{"
@@ -327,17 +327,21 @@ class TaggedReader(ArgumentReader):
         if syntax.key_ends.tags[found.group()] != tags.KEY_CLOSE:
             key = self._ends.keys.whole_name(key)
             call.report("missing_close", end, end)
-        key = self._plain_key(key, cur.pos + raw.index(key), call)
-        self._key = unescape_xml(key) if syntax.unescape_keys else key
-        self._mark_key(cur.pos, raw, key, call)
+        at = raw.index(key)
+        plain = self._plain_key(key, cur.pos + at, call)
+        if plain != key and key.endswith(plain):
+            at += len(key) - len(plain)
+        self._key = unescape_xml(plain) if syntax.unescape_keys else plain
+        self._mark_key(cur.pos, raw, at, at + len(plain), call)
         param = self._tools.param(self._name, self._key)
         self._value.begin(param, variables.get("string", ""), variables.get("type", ""))
         self._read_key_close(cur, found.group(), end, call)
         return AGAIN
 
     def _plain_key(self, key: str, start: int, call: CallHandler) -> str:
-        """Return a key, which is at ``start``, without what is left of another opener before it, or of markup after
-        it."""
+        """Return a key, which is at ``start``, without the rest of a damaged opener before it (``<paramter=city``),
+        which is dropped here, or without markup after it (``city<x``), which `_mark_key` drops. A key with signs of
+        markup that is neither is reported and kept: nothing tells what the model meant."""
         plain = self._ends.keys.plain_name(key)
         if plain != key:
             call.report("broken_key", start, start + len(key) - len(plain))
@@ -373,21 +377,21 @@ class TaggedReader(ArgumentReader):
         self._ends.begin(self._key)
         self._has_markup = False
         self._trim = self._syntax.trim
-        self._begins = self._syntax.section is not None
+        self._begins = self._syntax.cdata is not None
 
-    def _mark_key(self, start: int, raw: str, key: str, call: CallHandler) -> None:
-        """Mark a key and the literals of its pattern. Anything else between the tags is dropped."""
-        at = max(raw.find(key), 0)
+    def _mark_key(self, start: int, raw: str, at: int, end: int, call: CallHandler) -> None:
+        """Mark a key, which is ``raw[at:end]``, and the literals of its pattern. Anything else between the tags is
+        dropped. ``start``: where ``raw`` is."""
         call.mark(MARKUP, start + at)
         self._key_start = call.accounted()
-        call.mark(ARGUMENT_TEXT, start + at + len(key))
-        rest = raw[at + len(key) :].strip(WS)
+        call.mark(ARGUMENT_TEXT, start + end)
+        rest = raw[end:].strip(WS)
         pattern = self._syntax.key
         attribute = pattern.literals[1] if len(pattern.literals) > 1 else ""
         value = rest[len(attribute) :].removesuffix(pattern.literals[-1])
         fits = attribute != "" and rest.startswith(attribute) and (value + "a").isalpha() and value.isascii()
         if not fits and not attribute.startswith(rest):
-            call.report("broken_key", start + at + len(key), start + len(raw))
+            call.report("broken_key", start + end, start + len(raw))
             call.mark(DROPPED, start + len(raw))
 
     def _key_breaks(self, text: str, start: int, end: int) -> int:
@@ -471,7 +475,7 @@ class TaggedReader(ArgumentReader):
             if not self._trim_front(cur):
                 return MORE
             call.mark(MARKUP, cur.pos)
-        if self._begins and not self._read_section(cur, call):
+        if self._begins and not self._read_cdata(cur, call):
             return MORE
         self._waits = False
         stops = self._ends.stops
@@ -550,7 +554,7 @@ class TaggedReader(ArgumentReader):
         self._newlines = ""
         self._put_pending(call)
         self._value.close(call, cur.pos)
-        self._leave_section()
+        self._leave_cdata()
         self._phase = _BETWEEN
 
     def _report_markup(self, start: int, end: int, call: CallHandler) -> None:
@@ -559,10 +563,10 @@ class TaggedReader(ArgumentReader):
             self._has_markup = True
             call.report("markup_in_value", start, end)
 
-    def _read_section(self, cur: Cursor, call: CallHandler) -> bool:
+    def _read_cdata(self, cur: Cursor, call: CallHandler) -> bool:
         """Read the opener of a CDATA section, if a value begins with one. False if more text is needed."""
-        section = self._syntax.section
-        assert section is not None
+        cdata = self._syntax.cdata
+        assert cdata is not None
         if cur.pos >= len(cur.text) and not cur.final:
             return False
         end = _CDATA.at(cur.text, cur.pos, cur.final)
@@ -570,13 +574,13 @@ class TaggedReader(ArgumentReader):
             return False
         self._begins = False
         if end >= 0:
-            self._syntax = section
-            self._ends.enter(section)
+            self._syntax = cdata
+            self._ends.enter(cdata)
             cur.pos = end
             call.mark(MARKUP, end)
         return True
 
-    def _leave_section(self) -> None:
+    def _leave_cdata(self) -> None:
         if self._syntax is not self.syntax:
             self._syntax = self.syntax
             self._ends.enter(self.syntax)
@@ -646,7 +650,8 @@ class TaggedReader(ArgumentReader):
             raw = cur.text[cur.pos :]
             key = self._syntax.key.split(raw.strip(WS)).get("key", "")
             call.put(f'{self._before}"{json_escape(key)}')
-            self._mark_key(cur.pos, raw, key, call)
+            at = raw.index(key)
+            self._mark_key(cur.pos, raw, at, at + len(key), call)
             cur.pos = len(cur.text)
             return
         if self._phase in (_VALUE_OPEN, _TYPE) or (self._phase == _VALUE and not self._opened):
