@@ -81,6 +81,14 @@ def test_every_kind_of_file(of: str, to: str, tmp_path: Path):
     assert sorted(os.listdir(tmp_path)) == sorted({f"rows{of}", f"out{to}", "plain.jsonl", "again.jsonl"})
 
 
+def test_records_that_are_read_have_the_columns_that_were_kept(tmp_path: Path, jsonl: Callable[..., str]):
+    kept = [{"id": 2**53 + 1, "note": "a"}, {"id": 2, "note": ["b", None]}, {"id": 3, "note": "half \ud83d"}]
+    given = jsonl([{**row, **one} for row, one in zip(rows(3), kept, strict=True)])
+    out = str(tmp_path / "out.jsonl")
+    parse_files([given], out, settings_for("hermes", keep=["id", "note"]), processes=1)
+    assert [record.kept for record in read_records(out)] == kept
+
+
 @NEEDS_PYARROW
 def test_parquet_keeps_everything(tmp_path: Path):
     given = write(tmp_path / "rows.parquet", [*rows(2), {"id": 2, "output": output("{"), "tools": []}])

@@ -352,27 +352,34 @@ def read_records(path: str) -> Iterator[Record]:
         OSError: it cannot be opened.
         ModuleNotFoundError: a package is missing.
     """
-    decoder = msgspec.json.Decoder(Record)
     for piece in pieces(path):
         for row, values in rows_of(piece):
-            data = values if isinstance(values, bytes) else _nested(values)
             try:
-                try:
-                    yield decoder.decode(data)
-                except msgspec.ValidationError:
-                    raise
-                except msgspec.DecodeError:  # half a character in it
-                    value = with_surrogates(data)
-                    if value is None:
-                        raise
-                    yield msgspec.convert(value, Record)
+                yield _of_line(values) if isinstance(values, bytes) else _DECODER.decode(_nested(values))
             except msgspec.DecodeError as error:
                 raise ValueError(f"{path}, row {row}: not a result: {error}") from None
         if piece.problem:
             raise ValueError(f"{path}: {piece.problem}")
 
 
+_DECODER: Final = msgspec.json.Decoder(Record)
 _RESULTS: Final = frozenset((*Record.__struct_fields__, "content", "reasoning", "tool_calls"))
+
+
+def _of_line(line: bytes) -> Record:
+    """Return a line of JSON as a record. Columns that were kept are beside the record's own."""
+    try:
+        record = _DECODER.decode(line)
+        values = {} if line.startswith(b'{"row":') else msgspec.json.decode(line)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:  # half a character in it
+        values = with_surrogates(line)
+        if values is None:
+            raise
+        record = msgspec.convert(values, Record)
+    record.kept |= {name: value for name, value in values.items() if name not in Record.__struct_fields__}
+    return record
 
 
 def _nested(row: dict[str, Any]) -> bytes:
