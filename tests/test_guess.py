@@ -74,6 +74,26 @@ def test_the_reasoning_that_is_added_keeps_a_plain_answer(reasoning: str) -> Non
             assert OutputParser.named(best.format).parse("Hello there.").content == "Hello there.", (name, best.format)
 
 
+def test_reasoning_that_nothing_closes_is_found_too() -> None:
+    raw = "<think>\nI call the tool.\n\n" + OutputParser.named("hermes").render({"tool_calls": [CALL]})
+    best = guess(raw, TOOLS)[0]
+    assert (best.format, best.parsed.reasoning, best.calls, best.left_over) == (
+        "hermes+qwen3",
+        "I call the tool.",
+        1,
+        0,
+    )
+
+
+def test_a_close_too_many_is_explained_by_the_format_that_reports_it() -> None:
+    """Otherwise a format that takes it without a word comes first, and hides the slips of the model."""
+    raw = OutputParser.named("hermes").render({"tool_calls": [CALL]}) + "\n</tool_call>"
+    best = guess(raw, TOOLS)[0]
+    assert (best.format, [d.code for d in best.parsed.diagnostics]) == ("hermes", ["stray_close"])
+    rows = [Sample(f"<think>\nHm.\n</think>\n\n{raw if i < 5 else HERMES % i}") for i in range(30)]
+    assert guess_many(rows)[0].format == "hermes+qwen3"
+
+
 def test_plain_text_fits_every_format() -> None:
     assert not guess("Hello.")[0].is_evident
 

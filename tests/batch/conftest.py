@@ -25,6 +25,12 @@ def output(arguments: str = '{"x": 1}') -> str:
     return f'Hi.\n<tool_call>\n{{"name": "ping", "arguments": {arguments}}}\n</tool_call>'
 
 
+def answer(text: str, reason: str = "stop") -> dict[str, Any]:
+    """Return an answer of Chat Completions whose content is a raw output."""
+    message = {"role": "assistant", "content": text}
+    return {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": reason}]}
+
+
 def rows(count: int) -> list[dict[str, Any]]:
     return [{"id": i, "output": output(f'{{"x": {i}}}'), "tools": TOOLS} for i in range(count)]
 

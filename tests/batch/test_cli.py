@@ -18,7 +18,7 @@ from untemplate.batch import Progress, Summary
 from untemplate.batch._report import report
 
 from ..real_tokenizers import byte_level
-from .conftest import TOOLS, output, read, rows
+from .conftest import TOOLS, answer, output, read, rows
 
 FIGURES = """\
 rows
@@ -88,8 +88,41 @@ def test_a_column_that_only_a_later_row_has(jsonl: Callable[..., str], tmp_path:
 NEEDS = "needs a format: --format NAME (`untemplate guess FILE` finds it), or --template, --model or --enforce-parser"
 
 
+def test_rows_without_an_output_stop_the_run(
+    jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    given, out = jsonl([{"ts": 1, "response": output()}] * 2), tmp_path / "out.jsonl"
+    arguments = ["batch", given, "-o", str(out), "--format", "hermes", "--processes", "1"]
+    has = "its columns: ts, response; --output-column names one"
+    problem = f"untemplate: error: {given}: no row has an output in column 'output' ({has})\n"
+    assert (cli.main(arguments), capsys.readouterr().err, list(tmp_path.glob("out*"))) == (2, problem, [])
+    assert cli.main([*arguments, "--output-column", "response"]) == 0
+
+
+def test_rows_of_saved_answers(jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    given, out = jsonl([answer(f"Hi.\n{output()}"), answer("Hm.", "length")]), tmp_path / "out.jsonl"
+    assert cli.main(["guess", given]) == 0
+    assert capsys.readouterr().out.endswith("\n--format hermes\n")
+    assert cli.main(["batch", given, "-o", str(out), "--processes", "1", "--quiet"]) == 0
+    assert [(line["finish_reason"], line["message"]["content"]) for line in read(out)] == [
+        ("tool_calls", "Hi.\nHi."),
+        ("length", "Hm."),
+    ]
+
+
+def test_rows_of_answers_that_the_server_parsed(
+    jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    parsed = {"choices": [{"message": {"content": None, "tool_calls": [{"id": "a"}]}, "finish_reason": "tool_calls"}]}
+    given, out = jsonl([parsed] * 2), tmp_path / "out.jsonl"
+    for command in (["guess", given], ["batch", given, "-o", str(out), "--format", "hermes"]):
+        assert cli.main(command) == 2
+        assert "without the raw output: the server parsed it already (tool_calls); give" in capsys.readouterr().err
+    assert list(tmp_path.glob("out*")) == []
+
+
 def test_no_row_parsed(jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    given = jsonl([{"text": "Hi."}] * 2)
+    given = jsonl([{"output": None}] * 2)
     assert cli.main(["batch", given, "-o", str(tmp_path / "out.jsonl"), "--format", "hermes"]) == 3
     assert (
         capsys.readouterr().err

@@ -15,7 +15,7 @@ from untemplate.batch import Columns, Record, RowError, RowParser, Settings, Sum
 from untemplate.batch._rows import encode_record
 
 from ..real_tokenizers import byte_level
-from .conftest import TOOLS, output, rows
+from .conftest import TOOLS, answer, output, rows
 
 PROMPT = "expected text or a list of token ids, got"
 HERMES = OutputParser.named("hermes").format
@@ -49,6 +49,26 @@ def test_columns_by_name_and_what_is_kept():
         record = one(values, columns=columns, keep=["id", "missing"])
         assert (record.statuses, record.finish_reason, json.loads(encode_record(record))["id"]) == (["ok"], "length", 7)
     assert json.loads(encode_record(one(row, columns=columns, keep=["*"]))) == {**row, **_result(record)}
+
+
+@pytest.mark.parametrize("as_json", [False, True], ids=["mapping", "JSON"])
+def test_a_row_may_be_a_saved_answer(as_json: bool):
+    def read(row: dict[str, Any], **settings: Any) -> Record:
+        return one(json.dumps(row).encode() if as_json else row, **settings)
+
+    assert read(answer(output())).statuses == ["ok"]
+    assert read({"output": output(), "choices": []}).statuses == ["ok"]
+    assert read(answer("Hi.", "length")).finish_reason == "length"
+    columns = Columns(finish_reason="why")
+    assert read({**answer("Hi.", "length"), "why": "stop"}, columns=columns).finish_reason == "stop"
+    error = read(answer("Hi."), columns=Columns(output="text")).error
+    assert error is not None
+    assert error.problem == "the row has no column 'text'"
+    several = answer("Hi.")
+    several["choices"] *= 2
+    error = read(several).error
+    assert error is not None
+    assert error.problem == "the row is an answer of Chat Completions with 2 choices, not one"
 
 
 def _result(record: Record) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from .backends.recognition import markers_in
 from .sse import EventReader
 
-__all__ = ["Answer", "Output", "answer_in", "columns_in", "may_be_answer", "rows_in"]
+__all__ = ["OUTPUT", "Answer", "Output", "answer_in", "answer_of", "columns_in", "may_be_answer", "rows_in"]
 
 _GIVE: Final = (
     'give the raw output: from untemplate\'s gateway with "untemplate": {"raw": true} in the request, from vLLM and '
@@ -75,7 +75,7 @@ def answer_in(text: str) -> Answer | None:
         value = _json(text)
         is_output = isinstance(value, str) and "\\" in text and any(markers_in(value))
         return Answer("a JSON string", (Output(value),), read="value") if is_output else None
-    return _answer(_json(text)) if start.startswith("{") else None
+    return answer_of(_json(text)) if start.startswith("{") else None
 
 
 def may_be_answer(beginning: str) -> bool:
@@ -132,7 +132,7 @@ def _row(value: Any, column: str | None) -> dict[str, Any] | None:
         return {column or OUTPUT: value}
     if not isinstance(value, dict):
         return None
-    answer = _answer(value)
+    answer = answer_of(value)
     if answer is not None:
         first = answer.outputs[0] if answer.outputs else Output("")
         return {column or OUTPUT: first.text, "finish_reason": first.finish_reason or "stop"}
@@ -142,7 +142,8 @@ def _row(value: Any, column: str | None) -> dict[str, Any] | None:
 # -- Answers ------------------------------------------------------------------------------------------------------
 
 
-def _answer(value: Any) -> Answer | None:
+def answer_of(value: Any) -> Answer | None:
+    """Return the answer that a JSON value is; ``None`` if it is not one."""
     if not isinstance(value, dict):
         return None
     choices = _objects(value.get("choices"))

@@ -24,8 +24,9 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
+from .._internal.saved import OUTPUT
 from ._many import count_processes, in_processes, most_under_way
-from ._rows import Record, RowParser, Settings, encode_record, names_of, with_surrogates
+from ._rows import Record, RowParser, Settings, encode_record, lacks_output, names_of, with_surrogates
 from ._sources import Piece, first_pieces, is_parquet, package_pyarrow, pieces, problem_of, rows_of, size_of, version_of
 from ._summary import Summary
 from .arrow import NESTED, fitted, joint_schema, refused_names, table_of, types_of
@@ -123,8 +124,8 @@ def parse_files(
 
     Raises:
         FileExistsError: the output is there, or an unfinished one is there and ``resume`` is not set.
-        ValueError: the unfinished run had other inputs or settings, the rows of a file lack a named column, or the
-            output is not a local file.
+        ValueError: the unfinished run had other inputs or settings, the rows of a file lack a named column or
+            any output, or the output is not a local file.
         OSError: a file cannot be opened or written.
         ModuleNotFoundError: a package is missing.
     """
@@ -160,19 +161,35 @@ def parse_files(
 
 
 def _check_columns(path: str, settings: Settings) -> None:
-    """Check that the first rows of a file have the columns that the settings name.
+    """Check that the first rows of a file have the columns that the settings name, and that one has an output.
 
     Raises:
-        ValueError: none of them has one; the message lists those that they have.
+        ValueError: none of them has it; the message lists those that they have.
     """
-    found: dict[str, None] = {}
-    for piece in islice(first_pieces(path, _PEEKED), 1):
-        for _, values in islice(rows_of(piece), _PEEKED):
-            found.update(dict.fromkeys(names_of(values)))
-    named = [*msgspec.structs.astuple(settings.columns), *settings.keep]
+    first = list(_first_rows(path))
+    found = dict.fromkeys(name for values in first for name in names_of(values))
+    columns = settings.columns
+    named = [*msgspec.structs.astuple(columns), *settings.keep]
     lacking = [name for name in named if name not in (None, "*") and name not in found]
     if found and lacking:
         raise ValueError(f"{path}: the rows have no column {lacking[0]!r}; columns: {', '.join(found)}")
+    if columns.output is columns.ids is None:
+        _check_outputs(path, first)
+
+
+def _first_rows(path: str) -> Iterator[Any]:
+    """Yield those of the first rows that are JSON objects."""
+    for piece in islice(first_pieces(path, _PEEKED), 1):
+        for _, values in islice(rows_of(piece), _PEEKED):
+            if names_of(values):
+                yield values
+
+
+def _check_outputs(path: str, rows: Sequence[Any]) -> None:
+    """Check that one of these rows has the column of outputs, or is an answer with an output."""
+    problems = [OUTPUT not in names_of(values) and lacks_output(values, None) for values in rows]
+    if problems and all(problems):
+        raise ValueError(f"{path}: no row has an output in column {OUTPUT!r} ({problems[0]})")
 
 
 def _job(paths: Sequence[str], output: str, settings: Settings) -> str:

@@ -9,8 +9,9 @@ from typing import Any, Final
 import msgspec
 
 from .._internal.guess import Guess, Sample, guess_many
+from .._internal.saved import OUTPUT
 from ..formats import named
-from ._rows import Columns, RowParser, Settings, names_of
+from ._rows import Columns, RowParser, Settings, lacks_output
 from ._sources import first_pieces, rows_of
 
 __all__ = ["GUESSED", "format_of", "format_of_rows", "samples_in", "samples_of"]
@@ -42,9 +43,9 @@ def format_of(
     first, rows = tee(rows)
     samples = list(islice(samples_in(rows, columns), most))
     if not samples:
-        names = ", ".join(name for _, row in islice(first, 1) for name in names_of(row))
-        has = f"its columns: {names}; --output-column names one" if names else "rows are JSON objects, one in each line"
-        raise ValueError(f"{where}: no row has an output in column {columns.output or 'output'!r} ({has})")
+        row = next((values for _, values in first), None)
+        name = columns.output or OUTPUT
+        raise ValueError(f"{where}: no row has an output in column {name!r} ({lacks_output(row, columns.output)})")
     return guess_many(samples), samples
 
 

@@ -18,6 +18,7 @@ import msgspec
 from .._internal.backends.call_log import no_warnings
 from .._internal.guess import Sample
 from .._internal.output_parser import OutputParser
+from .._internal.saved import OUTPUT, Output, answer_of
 from .._internal.suggestions import did_you_mean
 from .._internal.tokens.decoding import load_tokenizer
 from .._internal.tokens.spans import Straddling, TokenSpan
@@ -38,6 +39,7 @@ __all__ = [
     "columns_of",
     "encode_record",
     "ids_of",
+    "lacks_output",
     "names_of",
 ]
 
@@ -54,7 +56,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
     of the field) where a row has it."""
 
     output: str | None = None
-    """Raw output."""
+    """Raw output. If it is not named, a row may also be an API's answer with the raw output in it."""
     ids: str | None = None
     """Token ids of the output, instead of its text; used only if named."""
     tools: str | None = None
@@ -204,7 +206,7 @@ class RowParser:
         context = self._context(values)
         record = Record(row=row, file=file, format="" if columns.format is None else parser.format.name)
         if columns.ids is None:
-            text = _text(values, columns.output, "output", None)
+            text = _output(values, columns, context)
             with no_warnings():  # the record has the statuses, and a log line names no row
                 parsed = parser.parse(text, spans=self.spans, seed=_seed(row, file, text), **context)
         else:
@@ -234,7 +236,7 @@ class RowParser:
         try:
             found = columns_of(values)
             context = self._context(found)
-            text = _text(found, self._columns.output, "output", None)
+            text = _output(found, self._columns, context)
         except Refused:
             return None
         return Sample(text, context["tools"], context["prompt"], context["finish_reason"], row)
@@ -414,6 +416,43 @@ def _text(values: JsonRow | MappingRow, column: str | None, usual: str, default:
     if default is None:
         raise Refused("missing", name, f"the row has no column {name!r}" if not values.has(name) else "is null")
     return default
+
+
+def _output(values: JsonRow | MappingRow, columns: Columns, context: dict[str, Any]) -> str:
+    """Return the raw output of a row. The finish reason of an answer is set in the context."""
+    found = _found_output(values, columns.output)
+    if found.finish_reason is not None and columns.finish_reason is None:
+        context["finish_reason"] = found.finish_reason
+    return found.text
+
+
+def _found_output(values: JsonRow | MappingRow, column: str | None) -> Output:
+    """Return the raw output of a row: its column, or if that is not named, what is in the answer that the row is."""
+    try:
+        return Output(_text(values, column, OUTPUT, None))
+    except Refused:
+        answer = None if column is not None else answer_of({name: values.get(name) for name in values.names()})
+        if answer is None:
+            raise
+    if problem := answer.problem("the row"):
+        raise Refused("value", OUTPUT, problem)
+    if len(answer.outputs) > 1:
+        raise Refused("value", OUTPUT, f"the row is {answer.what} with {len(answer.outputs)} choices, not one")
+    return answer.outputs[0]
+
+
+def lacks_output(values: Any, column: str | None) -> str:
+    """Return the reason why a row has no raw output, for an error about all rows; empty if it has one."""
+    names = names_of(values)
+    if not names:
+        return "rows are JSON objects, one in each line"
+    try:
+        _found_output(columns_of(values), column)
+    except Refused as refused:
+        if refused.code == "value":
+            return refused.problem
+        return f"its columns: {', '.join(names)}; --output-column names one"
+    return ""
 
 
 def ids_of(values: JsonRow | MappingRow, name: str) -> list[int]:
