@@ -26,7 +26,9 @@ from typing import Any, Final
 import untemplate
 from untemplate._internal.backends.quotations import CONTEXTS, quoted_calls
 from untemplate._internal.cli.formats import evidence_word, samples
+from untemplate._internal.inspector.advice import ADVICE, LOST, may_be_run
 from untemplate._internal.machine.compiler import compile_format
+from untemplate._internal.machine.diagnostics import DIAGNOSTICS
 from untemplate._internal.machine.modes import mode_table
 from untemplate._internal.machine.phases import phase_table
 from untemplate._internal.machine.program import (
@@ -512,6 +514,23 @@ def with_fields(page: str) -> str:
     return with_made(page, "fields", fields_tables())
 
 
+# -- diagnostics ---------------------------------------------------------------------------------------------------
+
+
+def diagnostics() -> str:
+    """Return the table of diagnostics: the message of each, and its advice."""
+    head = ("code", "meaning", "is a call lost?", "may it be run?", "what to do")
+    lines = [row(*head), row(*["---"] * len(head))]
+    for code, said in sorted(DIAGNOSTICS.items()):
+        lines.append(row(f"[`{code}`](#{code})", said, LOST.get(code, "no"), may_be_run(code), ADVICE[code]))
+    return "\n".join(lines)
+
+
+def with_diagnostics(page: str) -> str:
+    """Return a page with its table of diagnostics updated."""
+    return with_made(page, "diagnostics", diagnostics())
+
+
 # -- quoted calls --------------------------------------------------------------------------------------------------
 
 
@@ -818,6 +837,7 @@ def main() -> int:
         "settings.md": with_settings,
         "grammar.md": with_cells,
         "gateway-apis.md": with_fields,
+        "diagnostics.md": with_diagnostics,
         "injected-text.md": with_quotations,
     }
     for name, renewed in made.items():

@@ -1,8 +1,10 @@
-"""Advice about each diagnostic, in a sentence or two."""
+"""Advice about each diagnostic: if a call is lost, if it may be run, and what to do."""
 
 from __future__ import annotations
 
 from typing import Final
+
+from ..machine.call_state import RECOVERING, STATUS_DIAGNOSTICS
 
 _WRONG_FORMAT: Final = "Check that the format is the model's own: guess it, or analyse the chat template."
 _MODEL: Final = "The model slipped; the call may be right. If it happens often, constrain decoding with the grammar."
@@ -52,3 +54,30 @@ ADVICE: Final[dict[str, str]] = {
     "variant_spelling": "Nothing: the call is right.",
 }
 """Code → advice."""
+
+_IF_REAL: Final = "if it was meant as one"
+LOST: Final[dict[str, str]] = {
+    "broken_json": "the next one, if it is inside a string that does not end",
+    "call_like_text": _IF_REAL,
+    "dropped_call": "yes",
+    "foreign_marker": _IF_REAL,
+    "held_too_long": _IF_REAL,
+    "incomplete_call": "if it had no name yet",
+    "incomplete_header": "if it had no name yet",
+    "markup_in_value": "if the value took it in",
+    "quoted_call": _IF_REAL,
+    "unread_marker": _IF_REAL,
+}
+"""Code → when a call is missing in the message. The other codes lose none."""
+
+_TO_CHECK: Final = frozenset({"fenced_call", "uncertified_arguments", "unproven_call", "unusual_name"})
+"""Codes of calls that may be wrong although their status is ``ok``."""
+
+
+def may_be_run(code: str) -> str:
+    """Return if the call that a diagnostic is about may be run, in a few words."""
+    if (status := next((status for status, own in STATUS_DIAGNOSTICS.items() if own == code), None)) is not None:
+        return f"no: `{status}`"
+    if code in RECOVERING:
+        return "after a look: at best `recovered`"
+    return "after a look" if code in _TO_CHECK else "if `ok`"
