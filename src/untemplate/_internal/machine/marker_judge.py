@@ -178,8 +178,8 @@ class MarkerJudge:
     def _accepts_calls(self, rule: MarkerRule, start: int, end: int) -> bool:
         """True if this opener begins calls. It does not where it counts only in a section and none is open, or where it
         is a word and no sentence begins. Nor does it where its section is missing, and ids would have proved it or no
-        tools are known. In reasoning whose calls never count it does not either. Where the text before it quotes it, only
-        its id can prove it.
+        tools are known. In reasoning whose calls never count it does not either. Where the text before it quotes it,
+        only its id can prove it.
 
         Sets ``in_fence`` and what is known of quotations, for what follows.
         """
