@@ -99,6 +99,24 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     return Run(tmp_path, capsys, monkeypatch)
 
 
+# -- parse: a format that is not named ----------------------------------------------------------------------------
+
+GUESSED = "untemplate: --format hermes+qwen3, guessed from the output (untemplate guess shows others)\n"
+
+
+def test_the_format_is_guessed_where_it_is_clear(run: Run):
+    assert run("parse", stdin=OUTPUT) == (0, MESSAGE, GUESSED)
+    assert run("parse", "--explain", stdin=ODD) == (0, EXPLAINED, GUESSED)
+    code, page, err = run("parse", "--explain", "--html", stdin=OUTPUT)
+    assert (code, err, page.startswith("<!doctype html>")) == (0, GUESSED, True)
+    assert run("parse", "--stream", stdin=OUTPUT) == (2, "", f"untemplate: error: parse {NEEDS}\n")
+
+
+@pytest.mark.parametrize("output", ["", "Hello.", "<think>\nGo.\n<tool_call>\n{}\n</tool_call>\nI wait."])
+def test_a_format_that_is_not_clear_is_asked_for(run: Run, output: str):
+    assert run("parse", stdin=output) == (2, "", f"untemplate: error: parse {NEEDS}\n")
+
+
 # -- parse: the message -------------------------------------------------------------------------------------------
 
 
@@ -283,7 +301,7 @@ EXPLAINED = """\
 diagnostics
   stray_close at 117:129 (line 9, column 1): a closing marker with nothing to close was dropped
     | </tool_call>
-    hint: Nothing is lost. Check that the prompt is the one that the model got.
+    hint: Nothing is lost: the model wrote a close too many.
 
 result  reasoning, content, 1 call: get_weather (ok); finish_reason tool_calls
 """
@@ -304,7 +322,7 @@ def test_explained_in_colour(run: Run, monkeypatch: pytest.MonkeyPatch):
         "\x1b[1mdiagnostics\x1b[0m\n"
         "\x1b[31m  incomplete_call\x1b[0m\x1b[2m at 2:30 (line 2, column 1): \x1b[0mthe output ended inside a call\n"
         "    | <|tool_calls_section_begin|>\n"
-        "    hint: Raise the limit of tokens, or ask the model for less. "
+        "    hint: If the finish reason is length, raise the limit of tokens, or ask the model for less. "
         "Do not run a call with the status incomplete.\n\n"
         "\x1b[1mresult\x1b[0m  content; finish_reason stop (assumed; --finish-reason)\n"
     )
@@ -832,7 +850,32 @@ def test_the_first_diagnostic_of_a_code_has_advice(tmp_path: Path, capsys: pytes
     assert cli.main(["parse", "--format", "hermes", "--explain", str(output)]) == 0
     shown = capsys.readouterr().out
     assert shown.count("  stray_close at") == 2
-    assert shown.count("    hint: Nothing is lost. Check that the prompt is the one that the model got.\n") == 1
+    assert shown.count("    hint: Nothing is lost: the model wrote a close too many.\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "hint"),
+    [
+        (
+            "hermes",
+            '<tool_call>\n{"name": "f", "arguments": {"city": "Paris}}\n</tool_call>',
+            "more tokens do not help",
+        ),
+        ("hermes", '<tool_call>\n{"name": "f", "arguments": {"city": "Paris}}\n</tool_call><|im_end|>', "was not cut"),
+        ("lfm2", "<|tool_call_start|>[f(city='Paris)]<|tool_call_end|>", "was not cut"),
+        ("hermes", '<tool_call>\n{"name": "f", "arguments": {"city": "Par', "If the finish reason is length, raise"),
+        ("hermes", '<tool_call>\n{"name": "f", "arguments": {"html": "<b>x</b>', "If the finish reason is length"),
+        ("hermes+qwen3", "Hm.\n</think>\n\nHi.", "If the prompt opens the reasoning, give it: --prompt FILE."),
+    ],
+)
+def test_advice_follows_what_the_output_shows(
+    name: str, output: str, hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    file = tmp_path / "output.txt"
+    file.write_text(output, "utf-8")
+    assert cli.main(["parse", "--format", name, "--explain", str(file)]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("    hint: ")]
+    assert hint in line
 
 
 @pytest.mark.parametrize(

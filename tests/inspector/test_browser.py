@@ -151,7 +151,7 @@ def test_an_output(page: Any):
     assert page.inner_text("#calls tr:nth-child(2)").split("\t") == ["1", "f", "ok", ""]
     note = (
         "stray_close at \nline 3, column 13\n: a closing marker with nothing to close was dropped </tool_call>"
-        "Nothing is lost. Check that the prompt is the one that the model got."
+        "Nothing is lost: the model wrote a close too many."
     )
     assert page.inner_text("#diagnostics li").replace("\n", "") == note.replace("\n", "")
 

@@ -22,7 +22,7 @@ from .backends.call_log import no_warnings
 from .backends.recognition import markers_in
 from .output_parser import OutputParser
 
-__all__ = ["Guess", "Sample", "guess", "guess_many"]
+__all__ = ["Guess", "Sample", "guess", "guess_many", "is_clear"]
 
 _VALID = ("ok", "recovered")
 _PLAIN = "Hello there."
@@ -147,6 +147,13 @@ def guess_many(samples: Sequence[Sample]) -> list[Guess]:
         return ranked
     again = [[_measured(one.name, one.reasoning, one.engines, named(one.format), samples)] for one in ranked[:_BEST]]
     return sorted((one for [one] in _compared(again)), key=lambda one: (one.rank, one.name))
+
+
+def is_clear(ranked: Sequence[Guess]) -> bool:
+    """True if the best of these formats leaves no marker, and all that do as well read the outputs as it does."""
+    best = ranked[0]
+    alike = [one for one in ranked if one.loss == best.loss]
+    return best.is_evident and not best.left_over and all(best.difference(one) is None for one in alike)
 
 
 def _compared(ways: Sequence[Sequence[Guess]]) -> list[list[Guess]]:

@@ -124,9 +124,9 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 
 
 def _format_of(arguments: argparse.Namespace, policy: Policy, columns: Columns) -> Format | None:
-    from .which_format import parser_of
+    from .which_format import names_format, parser_of
 
-    named = any(getattr(arguments, name) for name in ("format", "template", "model", "enforce_parser", "reasoning"))
+    named = names_format(arguments)
     if arguments.format_column is not None:
         if named:
             raise UsageError("--format-column excludes --format, --template, --model and --enforce-parser")

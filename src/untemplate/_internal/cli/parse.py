@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -12,7 +12,7 @@ from ..terminal import coloured, painted
 from . import common
 from .common import UsageError, policy_of, print_json, print_text, read, read_tools, text_of
 from .regions import diagnosed, legend, marked, summary
-from .which_format import parser_of
+from .which_format import names_format, parser_of
 
 if TYPE_CHECKING:
     import argparse
@@ -25,15 +25,19 @@ if TYPE_CHECKING:
 
 def run(arguments: argparse.Namespace) -> None:
     policy = policy_of(arguments.policy)
-    parser = parser_of(arguments, policy)
+    parser = parser_of(arguments, policy) if arguments.stream or names_format(arguments) else None
     if arguments.html and (arguments.json or not arguments.explain):
         raise UsageError("--html needs --explain, and excludes --json")
     if arguments.prompt == arguments.file == "-":
         raise UsageError("--prompt and FILE cannot both be read from stdin")
     prompt = None if arguments.prompt is None else text_of(read(arguments.prompt, "--prompt"))
     tools = None if arguments.tools is None else read_tools(arguments.tools)
+    given = None
+    if parser is None:
+        given = _whole(_given(arguments))
+        parser = _guessed(given, arguments, policy, tools, prompt)
     if arguments.html:
-        _print_page(parser, arguments, tools, prompt)
+        _print_page(parser, given or _given(arguments), arguments, tools, prompt)
         return
     try:
         stream = parser.stream(
@@ -46,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
     except ValueError as error:
         raise UsageError(f"--tools {arguments.tools}: {error}") from None
     with common.noted():
-        _print(stream, _given(arguments), arguments, policy)
+        _print(stream, given or _given(arguments), arguments, policy)
 
 
 def _print(stream: Stream, given: Given, arguments: argparse.Namespace, policy: Policy) -> None:
@@ -75,7 +79,7 @@ def _print(stream: Stream, given: Given, arguments: argparse.Namespace, policy: 
 class Given(NamedTuple):
     """The raw output, in pieces, and the finish reason: of the option or the file, ``None`` if neither has one."""
 
-    pieces: Iterator[str]
+    pieces: Iterable[str]
     finish_reason: str | None
 
 
@@ -99,6 +103,33 @@ def _given(arguments: argparse.Namespace) -> Given:
             "untemplate batch parses each"
         )
     return Given(_pieces(iter([text]), arguments.split), reason)
+
+
+def _whole(given: Given) -> Given:
+    """Return an output whose pieces can be read again."""
+    return given._replace(pieces=list(given.pieces))
+
+
+def _guessed(
+    given: Given, arguments: argparse.Namespace, policy: Policy, tools: Any, prompt: str | None
+) -> OutputParser:
+    """Return the parser of the format that an output has, and report it.
+
+    Raises:
+        UsageError: it is not clear which one.
+    """
+    from ..guess import Sample, guess_many, is_clear
+
+    try:
+        with common.quiet():
+            sample = Sample("".join(given.pieces), tools, prompt, given.finish_reason or "stop")
+            ranked = guess_many([sample])
+    except ValueError as error:
+        raise UsageError(f"--tools {arguments.tools}: {error}") from None
+    if is_clear(ranked):
+        arguments.format = ranked[0].format
+        common.note(f"--format {arguments.format}, guessed from the output (untemplate guess shows others)")
+    return parser_of(arguments, policy)
 
 
 def _pieces(arriving: Iterator[str], size: int | None) -> Iterator[str]:
@@ -178,11 +209,12 @@ def _note_diagnostics(diagnostics: Sequence[Diagnostic]) -> None:
     common.note(f"{count} diagnostic{'s'[: count > 1]} ({codes}); --explain shows where")
 
 
-def _print_page(parser: OutputParser, arguments: argparse.Namespace, tools: Any, prompt: str | None) -> None:
+def _print_page(
+    parser: OutputParser, given: Given, arguments: argparse.Namespace, tools: Any, prompt: str | None
+) -> None:
     """Print the inspector's view of the output as one file."""
     from ..inspector import MAX_TEXT, Case, alone, one_file
 
-    given = _given(arguments)
     text = "".join(given.pieces)
     if len(text) > MAX_TEXT:
         raise UsageError(f"{arguments.file}: --html shows at most {MAX_TEXT} characters, and it has {len(text)}")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 KINDS: Final = ("reasoning", "content", "name", "id", "arguments", "markup", "dropped")
 _SILENT: Final = ("markup", "dropped")
+_GUESS: Final = "`untemplate guess FILE` ranks the formats for an output"
 _CUT: Final = ("incomplete_", "unclosed_")
 """Beginnings of the codes of outputs that end inside something."""
 
@@ -42,12 +43,12 @@ def _newline() -> str:
 
 
 def diagnosed(raw: str, diagnostics: Sequence[Diagnostic], colour: bool) -> list[str]:
-    """Format the diagnostics, each with its place, and the first of each code with advice."""
+    """Format the diagnostics, each with its place, and the first of each code and advice with the advice."""
     if not diagnostics:
         return [painted([("diagnostics", "title"), ("  none", "")], colour=colour)]
-    from ..inspector.advice import ADVICE  # the inspector's pages take time to load
+    from ..inspector.advice import advice_for  # the inspector's pages take time to load
 
-    hints = {**ADVICE, "foreign_marker": "`untemplate guess FILE` ranks the formats for an output"}
+    shown: set[tuple[str, str]] = set()
     lines = [painted([("diagnostics", "title")], colour=colour)]
     for d in diagnostics:
         line = raw.count("\n", 0, d.start) + 1
@@ -56,7 +57,9 @@ def diagnosed(raw: str, diagnostics: Sequence[Diagnostic], colour: bool) -> list
         lines.append(painted([("  " + d.code, "error"), (place, "faint"), (d.message, "")], colour=colour))
         if d.text:
             lines.append("    | " + visible(d.text).replace("\n", _newline()))
-        if hint := hints.pop(d.code, ""):
+        hint = _GUESS if d.code == "foreign_marker" else advice_for(d, raw)
+        if (d.code, hint) not in shown:
+            shown.add((d.code, hint))
             lines.append("    hint: " + hint)
     return lines
 

@@ -64,6 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     completed_by(names_of_reasoning, reasoning)
 
 
+def names_format(arguments: argparse.Namespace) -> bool:
+    """True if an option names a Format, a template or a model."""
+    names = ("format", "template", "model", "enforce_parser", "reasoning")
+    return any(getattr(arguments, name) is not None for name in names)
+
+
 def parser_of(arguments: argparse.Namespace, policy: Policy) -> OutputParser:
     """Return the parser for the options that name a Format, a template or a model."""
     from ...errors import UnknownFormatError

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from typing import TYPE_CHECKING, Final
 
+from ...formats._registry import markers
 from ..machine.call_state import RECOVERING, STATUS_DIAGNOSTICS
+
+if TYPE_CHECKING:
+    from ...messages import Diagnostic
+
+__all__ = ["ADVICE", "LOST", "advice_for", "may_be_run"]
 
 _WRONG_FORMAT: Final = "Check that the format is the model's own: guess it, or analyse the chat template."
 _MODEL: Final = "The model slipped; the call may be right. If it happens often, constrain decoding with the grammar."
-_CUT: Final = "Raise the limit of tokens, or ask the model for less. Do not run a call with the status incomplete."
+_RUN: Final = "Do not run a call with the status incomplete."
+_CUT: Final = "If the finish reason is length, raise the limit of tokens, or ask the model for less. " + _RUN
+_CLOSED: Final = (
+    "The output ends with the close of a call, so it was not cut, and more tokens do not help: the model left a "
+    "quotation mark, a bracket or a tag open. "
+) + _RUN
+_SURPLUS: Final = "Nothing is lost: the model wrote a close too many."
+_PROMPT: Final = "If the prompt opens the reasoning, give it: --prompt FILE."
 _TOKENS: Final = "Give the parser the token ids and the whole tokenizer."
 
 ADVICE: Final[dict[str, str]] = {
@@ -36,7 +50,7 @@ ADVICE: Final[dict[str, str]] = {
     "misspelled_close": _MODEL,
     "nested_too_deep": "The output is broken or made to break parsers.",
     "quoted_call": "If it should be a call, set quoted_calls=call, or give the parser the token ids.",
-    "stray_close": "Nothing is lost. Check that the prompt is the one that the model got.",
+    "stray_close": "Nothing is lost if it closes a call. " + _PROMPT,
     "stray_text": _MODEL,
     "text_between_arguments": _MODEL,
     "uncertified_arguments": "Check the arguments, or fix the chat template.",
@@ -81,3 +95,27 @@ def may_be_run(code: str) -> str:
     if code in RECOVERING:
         return "after a look: at best `recovered`"
     return "after a look" if code in _TO_CHECK else "if `ok`"
+
+
+_TAIL: Final = 400
+_LAST: Final = re.compile(r"(?:(?:<[^<>\n]{1,64}>|\[/[A-Z_]{2,64}\])\s*){1,4}\Z")
+"""The tags that an output ends with: the close of a call, and special tokens after it."""
+_TAG: Final = re.compile(r"<[^<>\n]+>|\[/[A-Z_]+\]")
+_OPENERS: Final = (("/", ""), ("end", "begin"), ("end", "start"))
+"""How the names of closing markers differ from those of opening ones."""
+
+
+def advice_for(diagnostic: Diagnostic, output: str) -> str:
+    """Return the advice about a diagnostic of an output."""
+    code = diagnostic.code
+    if code == "stray_close":
+        return _PROMPT if "reasoning" in markers().get(diagnostic.text.strip(), "") else _SURPLUS
+    return _CLOSED if code == "incomplete_call" and _ends_with_close(output) else ADVICE[code]
+
+
+def _ends_with_close(output: str) -> bool:
+    """True if an output ends with what closes calls: an opening marker of calls has the same name."""
+    found = _LAST.search(output[-_TAIL:])
+    tags = _TAG.findall(found.group()) if found else []
+    openers = (tag.replace(close, opener, 1) for tag in tags for close, opener in _OPENERS if close in tag)
+    return any("calls" in markers().get(opener, "") for opener in openers)

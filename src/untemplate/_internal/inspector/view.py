@@ -16,7 +16,7 @@ from ...messages import DeltaMessage
 from ..backends.call_log import no_warnings
 from ..output_parser import OutputParser
 from ..stream import Stream
-from .advice import ADVICE
+from .advice import advice_for
 from .cases import Case, open_stream, parser_for_tokens, pieces
 from .splits import every_split
 from .units import Units, units
@@ -62,7 +62,7 @@ def view(parser: OutputParser, case: Case) -> dict[str, Any]:
         "diagnostics": [
             {
                 **d.model_dump(),
-                "advice": ADVICE[d.code],
+                "advice": advice_for(d, case.text),
                 "start": places.of(d.start),
                 "end": places.of(d.end),
                 **_line_and_column(case.text, d.start),

@@ -23,7 +23,7 @@ is the --format to use.
 columns:
   FORMAT        name for --format, with the reasoning that fits
   CALLS         tool calls that were read
-  PROBLEMS      calls that are not ok, and diagnostics
+  PROBLEMS      calls that are not ok, and diagnostics but for a close too many
   MARKERS LEFT  markers that were left as text in content or reasoning
   REASONING     yes if a part was read as reasoning; of rows, their number
   ENGINES       engines that have a parser for the format

@@ -15,7 +15,8 @@ DESCRIPTION: Final = """\
 Parse one raw model output and print the assistant message as JSON. The output is read byte by byte, special tokens
 included; bytes that are not UTF-8 are kept and printed as \\udcXX. The ids of calls are the same in every run. The
 format is named (--format, --enforce-parser), inferred from a chat template (--template), or selected for a model by
-measuring formats against its own template, as `untemplate explain` shows (--model). FILE may be a saved answer of an
+measuring formats against its own template, as `untemplate explain` shows (--model). Without any of these it is guessed
+from the output, if only one reading fits; not with --stream. FILE may be a saved answer of an
 API (Chat Completions, Completions, Messages, Responses, Ollama) whose content has the markers.
 """
 EPILOG: Final = """\
