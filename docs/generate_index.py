@@ -1,6 +1,6 @@
 """Write ``src/untemplate/formats/_index.py``: the names, models and headers of the catalogue, read from its modules.
 
-``make docs`` runs this first. Every module of ``untemplate.formats._families`` that defines ``ENTRIES`` is a family.
+``make docs`` runs this first. Every module of ``untemplate.formats._families`` is a family.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from traceback import extract_tb
 
 from untemplate import formats
 from untemplate._internal.backends.recognition import markers_of
@@ -35,12 +36,30 @@ COLUMNS = "kind, name, aliases, models, model_types, verified"
 def families() -> dict[str, tuple[Entry, ...]]:
     """The entries of every family module, by the module's name, sorted."""
     folder = Path(next(iter(formats.__path__))) / "_families"
-    modules = {
-        path.stem: import_module(f"untemplate.formats._families.{path.stem}") for path in sorted(folder.glob("*.py"))
-    }
-    found = {name: module.ENTRIES for name, module in modules.items() if hasattr(module, "ENTRIES")}
+    found = {path.stem: entries(path) for path in sorted(folder.glob("*.py")) if path.stem != "__init__"}
     check(found)
     return found
+
+
+def entries(path: Path) -> tuple[Entry, ...]:
+    """The ``ENTRIES`` of a family module.
+
+    Raises:
+        FormatError: it has none, or one of its parts is wrong; ``path`` names the file and the line.
+    """
+    try:
+        module = import_module(f"untemplate.formats._families.{path.stem}")
+    except (FormatError, TypeError) as error:
+        lines = [frame.lineno for frame in extract_tb(error.__traceback__) if Path(frame.filename) == path]
+        problem = _MISSING.sub(r"\1.\2: is missing", str(error))
+        raise FormatError(f"{path.name}, line {lines[-1]}" if lines else path.name, problem) from error
+    if not hasattr(module, "ENTRIES"):
+        raise FormatError(f"{path.stem}: ENTRIES", "is missing: a family has a tuple of Entry")
+    found: tuple[Entry, ...] = module.ENTRIES
+    return found
+
+
+_MISSING = re.compile(r"(\w+)\.__init__\(\) missing \d+ required .*?argument.*?: '(\w+)'.*")
 
 
 def check(found: dict[str, tuple[Entry, ...]]) -> None:
@@ -49,7 +68,8 @@ def check(found: dict[str, tuple[Entry, ...]]) -> None:
     Raises:
         FormatError: ``ENTRIES`` is not a tuple of entries, one has no evidence, or a name is not one or is taken.
     """
-    owners: dict[tuple[str, str], str] = {}
+    owners: dict[tuple[str, str], tuple[str, str]] = {}
+    types: dict[tuple[str, str], tuple[str, str]] = {}
     for module, group in found.items():
         if not isinstance(group, tuple) or not all(isinstance(entry, Entry) for entry in group):
             raise FormatError(
@@ -61,11 +81,23 @@ def check(found: dict[str, tuple[Entry, ...]]) -> None:
                 raise FormatError(f"{where}: evidence", "expected at least one source, or verified=False")
             for field, names in (("name", (entry.name,)), ("aliases", entry.aliases)):
                 for name in names:
-                    if problem := problem_of(name):
-                        raise FormatError(f"{where}: {field}", f"{name!r}: {problem}")
-                    if owner := owners.get((entry.kind, name)):
-                        raise FormatError(f"{where}: {field}", f"{owner} has the {entry.kind} name {name!r} as well")
-                    owners[entry.kind, name] = f"Entry {entry.name!r} of {module}"
+                    _check_name(f"{where}: {field}", name, (entry.kind, f"Entry {entry.name!r} of {module}"), owners)
+            for model_type in entry.model_types:
+                family, owner = types.setdefault((entry.kind, model_type), (module, entry.name))
+                if family != module:
+                    problem = f"{model_type!r} is a model type of Entry {owner!r} of {family}"
+                    raise FormatError(f"{where}: model_types", problem)
+
+
+def _check_name(where: str, name: str, owner: tuple[str, str], owners: dict[tuple[str, str], tuple[str, str]]) -> None:
+    """Check that no entry has a name, and no other entry has it in other capitals."""
+    kind, entry = owner
+    if problem := problem_of(name):
+        raise FormatError(where, f"{name!r}: {problem}")
+    other, taken = owners.setdefault((kind, name.lower()), (entry, ""))
+    if taken == name or other != entry:
+        raise FormatError(where, f"{other} has the {kind} name {taken!r} as well")
+    owners[kind, name.lower()] = entry, name
 
 
 def index_module(found: dict[str, tuple[Entry, ...]]) -> str:

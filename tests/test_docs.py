@@ -38,6 +38,7 @@ from untemplate._internal.machine.diagnostics import DIAGNOSTICS
 from untemplate._internal.machine.modes import mode_table
 from untemplate.errors import FormatError
 from untemplate.format import _model as model
+from untemplate.formats import _families as families
 from untemplate.formats import _index, named, names
 from untemplate.formats import _registered as registered
 from untemplate.formats import _registry as registry
@@ -623,6 +624,11 @@ def test_a_name_belongs_to_one_entry_of_the_index():
     for changed, wrong in (
         (replace(entry, aliases=("mistral",)), r"Entry 'mistral' of .+ has the tool name 'mistral' as well$"),
         (replace(entry, aliases=("hermes",)), r"aliases: Entry 'hermes' of acme has the tool name 'hermes' as well$"),
+        (replace(entry, aliases=("Mistral",)), r"Entry 'mistral' of .+ has the tool name 'mistral' as well$"),
+        (
+            replace(entry, model_types=("mixtral",)),
+            r"^acme: Entry 'hermes': model_types: 'mixtral' is a model type of Entry 'mistral' of mistral$",
+        ),
         (replace(entry, aliases=("a b",)), r"^acme: Entry 'hermes': aliases: 'a b': a name must not be empty, contain"),
         (replace(entry, evidence=()), r"evidence: expected at least one source, or verified=False$"),
     ):
@@ -633,6 +639,37 @@ def test_a_name_belongs_to_one_entry_of_the_index():
         FormatError, match=r"^acme: ENTRIES: expected a tuple of Entry, such as \(Entry\(…\),\), got Entry"
     ):
         generate_index.check({"acme": entry})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("ENTRIES = (", "ENTRY = (", r"^wrong: ENTRIES: is missing: a family has a tuple of Entry$"),
+        (', close=Marker("\\n[[/think]]\\n\\n")', "", r"^wrong\.py, line 16: Reasoning\.close: is missing$"),
+        (
+            'Evidence("template"',
+            'Evidence("tmplate"',
+            r"^wrong\.py, line 34: Evidence 'acme/Acme-1-8B chat_template\.jinja': kind: expected one of 'template', "
+            r"'engine', 'report', got 'tmplate'$",
+        ),
+        (
+            'special_tokens=("<|acme_end|>",)',
+            'special_tokens=("<|acme_end|>")',
+            r"^wrong\.py, line 20: special_tokens: expected a tuple of texts, such as \('<\|acme_end\|>',\), "
+            r"got '<\|acme_end\|>'$",
+        ),
+    ],
+)
+def test_a_family_that_is_wrong_is_named(
+    old: str, new: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    written = next(found[3] for found in BLOCK.finditer(page("CONTRIBUTING.md")) if found[2] == "python")
+    assert old in written
+    (tmp_path / "wrong.py").write_text(written.replace(old, new), "utf-8")
+    monkeypatch.setattr(families, "__path__", [str(tmp_path)])
+    with pytest.raises(FormatError, match=said):
+        generate_index.entries(tmp_path / "wrong.py")
+    sys.modules.pop("untemplate.formats._families.wrong", None)
 
 
 def test_a_family_is_added_by_one_file_and_the_generator(acme: list[str], tmp_path: Path):

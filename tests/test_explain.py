@@ -269,6 +269,12 @@ def test_what_does_not_come_back_is_shown(run: Run):
     assert everything.count("\n  failed  ") == len(failed)
 
 
+def test_a_format_of_a_file_and_of_the_catalogue(run: Run):
+    file = run.file("mine.json", named("hermes").to_json())
+    assert run.says("explain", file).splitlines()[1] == "  format    hermes, from a file"
+    assert run.says("explain", "hermes").splitlines()[1] == "  format    hermes, of the catalogue"
+
+
 # -- explain: a model ---------------------------------------------------------------------------------------------
 
 

@@ -353,6 +353,15 @@ def test_an_invalid_document_names_its_path(value: Any, problem: str) -> None:
     [
         ("", "Format: not JSON: Expecting value: line 1 column 1 (char 0)"),
         ('{"name": }', "Format: not JSON: Expecting value: line 1 column 10 (char 9)"),
+        ('{"name": "x", "name": "x"}', "name: is given twice"),
+        (
+            '{"name": "x", "reasoning": {"open": "<a>", "open": "<b>", "close": "<c>"}}',
+            "reasoning.open: is given twice",
+        ),
+        (
+            '{"name": "x", "tools": [{"body": {"kind": "json", "kind": "named"}}]}',
+            "tools[0].body.kind: is given twice",
+        ),
         ('{"name": "x", "version": NaN}', "Format: not JSON: NaN"),
         (b"\xff", "Format: not JSON: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
     ],
@@ -395,11 +404,38 @@ CALL = Tools(call_open=Marker("<call>"), body=NamedBody(name_close=Marker(">"), 
         ({"version": 2}, "version: 2 is not known here; the only version is 1"),
         ({"reasoning__start": "opened"}, "reasoning.start: 'opened' is not one of: closed, open"),
         ({"content__written": None}, "content.written: None is not one of: always, with_reasoning"),
-        ({"tools__0__optional": ("list",)}, "tools[0].optional: 'list' is not one of: section, call"),
+        ({"tools__0__optional": ("list",)}, "tools[0].optional[0]: 'list' is not one of: section, call"),
         ({"tools__0__body__escape": "html"}, "tools[0].body.escape: 'html' is not one of: none, xml"),
         ({"tools__0__body__arguments__open": "(("}, "tools[0].body.arguments.open: must be one character"),
         ({"tools__0__body__arguments__quotes": ()}, "tools[0].body.arguments.quotes: is empty"),
         ({"special_tokens": ("",)}, "special_tokens[0]: is empty"),
+        ({"special_tokens": "<a>"}, "special_tokens: expected a tuple of texts, such as ('<a>',), got '<a>'"),
+        ({"special_tokens": ["<a>"]}, "special_tokens: expected a tuple of texts, such as (\"…\",), got ['<a>']"),
+        ({"special_tokens": ("a", 3)}, "special_tokens[1]: expected text, got 3"),
+        ({"tools": CALL}, "tools: expected a tuple of Tools, such as (Tools(…),), got Tools(…)"),
+        ({"tools": ("json",)}, "tools[0]: expected Tools, got 'json'"),
+        (
+            {"tools__0__optional": "call"},
+            "tools[0].optional: expected a tuple of these: section, call, such as ('call',), got 'call'",
+        ),
+        ({"tools__0__body": "json"}, "tools[0].body: expected JsonBody or NamedBody, got 'json'"),
+        (
+            {"tools__0__body": JsonBody(constants=("a", "b"))},  # type: ignore[arg-type]
+            'tools[0].body.constants[0]: expected a tuple of 2 texts, such as ("…", "…"), got \'a\'',
+        ),
+        (
+            {"tools__0__body": JsonBody(constants="a")},  # type: ignore[arg-type]
+            'tools[0].body.constants: expected a tuple of tuples, such as (("…", "…"),), got \'a\'',
+        ),
+        ({"tools__0__body__index_base": True}, "tools[0].body.index_base: expected an integer, got True"),
+        ({"tools__0__body__arguments__escapes": 1}, "tools[0].body.arguments.escapes: expected True or False, got 1"),
+        (
+            {"reasoning__close": Marker("</think>", ("</t>"))},  # type: ignore[arg-type]
+            "reasoning.close.accepted: expected a tuple of texts, such as ('</t>',), got '</t>'",
+        ),
+        ({"reasoning": "<think>"}, "reasoning: expected Reasoning or None, got '<think>'"),
+        ({"turn": None}, "turn: expected Turn, got None"),
+        ({"ids": 3}, "ids: expected text, got 3"),
     ],
 )
 def test_a_field_that_cannot_work_is_named(changes: dict[str, Any], problem: str) -> None:

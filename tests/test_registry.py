@@ -374,6 +374,8 @@ def test_a_registered_format_is_found_whole_and_in_parts(name: str):
         ("qwen25", (), "the name is taken by untemplate.formats._families.hermes"),
         ("mine", ("mistral",), "the name is taken by untemplate.formats._families.mistral"),
         ("there", (), "the name is taken by a call of register()"),
+        ("There", (), "the name is taken by a call of register(): 'there'"),
+        ("mine", ("Hermes",), "the name is taken by untemplate.formats._families.hermes: 'hermes'"),
         ("mine", ("mine",), "the name is given twice"),
         *(
             (name, (), "a name must not be empty, contain '+', '/', '\\' or space, or end with .json")

@@ -119,3 +119,31 @@ def test_a_header_that_only_some_prompts_have() -> None:
     assert parser.certificate.certified
     assert parser.parse("  <bot>Hello.<end>", prompt="<user>Hi<result>5</result>").content == "Hello."
     assert parser.parse("Hello.<end>", prompt="<user>Hi<bot>").content == "Hello."
+
+
+DOUBLED = (
+    "{% for m in messages %}<<role {{ m.role }}>>{% if m.role == 'assistant' %}"
+    "{% if m.reasoning_content %}<<think>>{{ m.reasoning_content }}<<done>>{% endif %}{{ m.content or '' }}"
+    "{% for c in m.tool_calls or [] %}<<call {{ c.function.name }}>>{{ c.function.arguments | tojson }}<<end>>"
+    "{% endfor %}{% else %}{{ m.content }}{% endif %}<<eot>>{% endfor %}"
+    "{% if add_generation_prompt %}<<role assistant>>{% endif %}"
+)
+
+
+@pytest.mark.parametrize(("left", "right"), [("<<", ">>"), ("[[", "]]"), ("««", "»»"), ("<<<", ">>>"), ("<|", "|>")])
+def test_doubled_brackets_belong_to_their_tag(left: str, right: str) -> None:
+    words = ("eot", "think", "done", "end")
+    tags = [f"{left}{word}{right}" for word in words]
+
+    class Tokenizer:
+        def get_vocab(self) -> dict[str, int]:
+            return {"a": 0, **{tag: number for number, tag in enumerate(tags, 1)}}
+
+    template = DOUBLED.replace("<<", left).replace(">>", right)
+    parser = OutputParser.from_template(template, cache=False, tokenizer=Tokenizer())
+    assert parser.certificate is not None
+    assert parser.certificate.certified
+    assert parser.format.special_tokens == tuple(tags)
+    assert parser.format.tools[0].call_open == Marker(f"{left}call ")
+    parsed = parser.parse_tokens([2, 0, 3, 0, 0, 1]).output
+    assert (parsed.reasoning, parsed.content) == ("a", "aa")

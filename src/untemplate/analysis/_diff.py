@@ -20,10 +20,15 @@ from typing import Any, Final
 _OPENING: Final = "<«‹⟨⟪〈《「『【〔〖⟦❮◁"
 _CLOSING: Final = ">»›⟩⟫〉》」』】〕〗⟧❯▷"
 _INSIDE: Final = f"[^{_OPENING}{_CLOSING}\n]"
-_BRACKETED: Final = rf"[{_OPENING}]{_INSIDE}{{0,80}}[{_CLOSING}]"
-_CUT: Final = rf"[{_OPENING}]{_INSIDE}{{0,80}}\Z"
+_MANY_OPENING: Final = "|".join(f"{c}{{1,3}}" for c in _OPENING)
+_BRACKETED: Final = "|".join(
+    f"(?:{'|'.join(c * size for c in _OPENING)}){_INSIDE}{{0,80}}(?:{'|'.join(c * size for c in _CLOSING)})"
+    for size in (3, 2, 1)
+)
+"""A tag. Doubled brackets belong to it, as many of them as close it again: ``<<think>>``."""
+_CUT: Final = rf"(?:{_MANY_OPENING}){_INSIDE}{{0,80}}\Z"
 """A tag that a probe word cuts."""
-_WORDS_IN_BRACKETS: Final = r"\[/?[^\W\d][\w /:-]{1,60}\]"
+_WORDS_IN_BRACKETS: Final = "|".join(rf"\[{{{size}}}/?[^\W\d][\w /:-]{{1,60}}\]{{{size}}}" for size in (3, 2, 1))
 _TOKEN: Final = re.compile(rf"{_BRACKETED}|{_CUT}|{_WORDS_IN_BRACKETS}|\w+|[ \t]+|\n|.", re.DOTALL)
 _TAG: Final = re.compile(rf"{_BRACKETED}|{_CUT}|{_WORDS_IN_BRACKETS}")
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from functools import cache
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from ..errors import FormatError
 from ._markers import spellings_of
@@ -38,7 +39,7 @@ def check(fmt: FormatFields) -> None:
         raise FormatError("name", "is empty")
     if fmt.version != FORMAT_VERSION:
         raise FormatError("version", f"{fmt.version!r} is not known here; the only version is {FORMAT_VERSION}")
-    _check_values(fmt, "")
+    _check_fields(fmt, "")
     seen: dict[str, str] = {}
     for path, marker in _text_markers(fmt):
         _distinct(seen, marker, path)
@@ -188,37 +189,93 @@ def _distinct(seen: dict[str, str], marker: Marker | None, path: str) -> None:
         seen[text] = path
 
 
-def _check_values(part: Any, path: str) -> None:
-    """Check all fields below ``part``: no marker and no item is empty, a choice is one of its values, and no str
-    stands for a marker."""
-    if isinstance(part, Marker):
-        if not part.text or "" in part.accepted:
-            raise FormatError(path, "is an empty marker")
-    elif isinstance(part, tuple):
-        for i, item in enumerate(part):
-            if item == "":
-                raise FormatError(f"{path}[{i}]", "is empty")
-            _check_values(item, f"{path}[{i}]")
-    elif is_dataclass(part):
-        cls: Any = type(part)
-        for name, choices, marker in _fields(cls):
-            value = getattr(part, name)
-            place = f"{path}.{name}" if path else name
-            if marker and isinstance(value, str):
-                raise FormatError(place, f"{value!r} is a str; write Marker({value!r})")
-            for item in value if choices and isinstance(value, tuple) else (value,):
-                if choices and item not in choices:
-                    raise FormatError(place, f"{item!r} is not one of: {', '.join(choices)}")
-            _check_values(value, place)
+# -- Every value against the type of its field --------------------------------------------------------------------
+
+
+def _check_fields(part: Any, path: str) -> None:
+    """Check all fields below ``part``: each value has the type of its field, and no marker is empty."""
+    if isinstance(part, Marker) and isinstance(part.accepted, tuple) and "" in (part.text, *part.accepted):
+        raise FormatError(path, "is an empty marker")
+    cls: Any = type(part)
+    for name, hint in _hints(cls).items():
+        _check_value(hint, getattr(part, name), f"{path}.{name}" if path else name)
+
+
+def _check_value(hint: Any, value: Any, path: str) -> None:
+    origin = get_origin(hint)
+    if origin is tuple:
+        _check_items(hint, value, path)
+    elif origin is Literal:
+        if value not in get_args(hint):
+            raise FormatError(path, f"{value!r} is not one of: {', '.join(get_args(hint))}")
+    elif not _is_one_of(value, hint):
+        if isinstance(value, str) and Marker in (hint, *get_args(hint)):
+            raise FormatError(path, f"{value!r} is a str; write Marker({value!r})")
+        raise FormatError(path, f"expected {_expected(hint)}, got {_shown(value)}")
+    elif is_dataclass(value):
+        _check_fields(value, path)
+
+
+def _check_items(hint: Any, value: Any, path: str) -> None:
+    """Check a tuple: its size, if the type has one, and that no item is empty."""
+    item, last = get_args(hint)[0], get_args(hint)[-1]
+    size = None if last is Ellipsis else len(get_args(hint))
+    if not isinstance(value, tuple) or size not in (None, len(value)):
+        raise FormatError(path, f"expected {_expected(hint)}, such as {_example(hint, value)}, got {_shown(value)}")
+    for i, one in enumerate(value):
+        if one == "":
+            raise FormatError(f"{path}[{i}]", "is empty")
+        _check_value(item, one, f"{path}[{i}]")
+
+
+def _is_one_of(value: Any, hint: Any) -> bool:
+    """True if a value has the type, or one of the types, of ``hint``. A bool is no integer."""
+    classes = get_args(hint) or (hint,)
+    return isinstance(value, classes) and (bool in classes or not isinstance(value, bool))
+
+
+_WORDS: Final = {str: "text", int: "an integer", bool: "True or False", NoneType: "None"}
+
+
+def _expected(hint: Any) -> str:
+    """Return words for a type."""
+    if get_origin(hint) is tuple:
+        item, last = get_args(hint)[0], get_args(hint)[-1]
+        size = "" if last is Ellipsis else f"{len(get_args(hint))} "
+        return f"a tuple of {size}{_several(item)}"
+    return " or ".join(_WORDS.get(cls) or cls.__name__ for cls in get_args(hint) or (hint,))
+
+
+def _several(hint: Any) -> str:
+    """Return words for several values of a type."""
+    if get_origin(hint) is Literal:
+        return f"these: {', '.join(get_args(hint))}"
+    return "tuples" if get_origin(hint) is tuple else "texts" if hint is str else hint.__name__
+
+
+def _example(hint: Any, value: Any) -> str:
+    """Return a tuple of a type, with ``value`` in it if that could be its only item."""
+    items = get_args(hint)
+    if items[-1] is not Ellipsis:
+        return "(" + ", ".join(['"…"'] * len(items)) + ")"
+    return f"({_one(items[0], value)},)"
+
+
+def _one(hint: Any, value: Any) -> str:
+    """Return an item of a type: ``value`` if it is one."""
+    if get_origin(hint) is tuple:
+        return _example(hint, value)
+    if get_origin(hint) is Literal:
+        return repr(value if value in get_args(hint) else get_args(hint)[0])
+    if hint is str:
+        return repr(value) if value and isinstance(value, str) else '"…"'
+    return f"{hint.__name__}(…)"
+
+
+def _shown(value: Any) -> str:
+    return f"{type(value).__name__}(…)" if is_dataclass(value) else f"{value!r:.200}"
 
 
 @cache
-def _fields(cls: Any) -> tuple[tuple[str, tuple[str, ...], bool], ...]:
-    """Return the fields of a class, each with its valid values and whether it holds a marker; no values if it is not a
-    choice."""
-    found = []
-    for name, hint in get_type_hints(cls).items():
-        item = get_args(hint)[0] if get_origin(hint) is tuple else hint
-        choices = get_args(item) if get_origin(item) is Literal else ()
-        found.append((name, choices, hint is Marker or Marker in get_args(hint)))
-    return tuple(found)
+def _hints(cls: Any) -> dict[str, Any]:
+    return get_type_hints(cls)

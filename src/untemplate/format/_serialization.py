@@ -61,7 +61,7 @@ def from_json(text: str | bytes, cls: type[_F]) -> _F:
             value, or describes a Format that cannot work. ``path`` names the field.
     """
     try:
-        document = json.loads(text, parse_constant=_refuse)
+        document = json.loads(text, parse_constant=_refuse, object_pairs_hook=_members)
     except (ValueError, RecursionError) as error:
         raise FormatError("Format", f"not JSON: {error}") from None
     if not isinstance(document, dict):
@@ -74,6 +74,21 @@ def from_json(text: str | bytes, cls: type[_F]) -> _F:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
+
+
+class _Repeated(dict[str, Any]):
+    """An object of JSON that has a key twice, the first of which is ``key``."""
+
+    key: str
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        found = _Repeated(found)
+        found.key = next(name for name in names if names.count(name) > 1)
+    return found
 
 
 # -- Writing ------------------------------------------------------------------------------------------------------
@@ -133,6 +148,8 @@ def _plain(hint: Any, value: Any, path: str) -> Any:
 
 def _object(cls: type, value: dict[str, Any], path: str) -> dict[str, Any]:
     """Return the fields of ``cls`` that ``value`` has."""
+    if isinstance(value, _Repeated):
+        raise FormatError(_join(path, value.key), "is given twice")
     hints = _hints(cls)
     known = _fields(cls)
     keys = [f.name for f in known]

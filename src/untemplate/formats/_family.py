@@ -61,6 +61,12 @@ class Evidence(Record):
     note: str = ""
     """The fact in the source that matters here. Default: none is singled out."""
 
+    def __post_init__(self) -> None:
+        """Raise FormatError if the kind is not one."""
+        if self.kind not in EVIDENCE_KINDS:
+            expected = f"one of {_listed(EVIDENCE_KINDS)}"
+            raise FormatError(f"Evidence {self.source!r}: kind", f"expected {expected}, got {self.kind!r:.200}")
+
     def __str__(self) -> str:
         return f"{self.kind}: {self.source} ({self.date})" + (f": {self.note}" if self.note else "")
 

@@ -96,16 +96,19 @@ def _check(name: str, before: tuple[str, ...]) -> None:
         raise FormatError(where, problem)
     if name in before:
         raise FormatError(where, "the name is given twice")
-    owner = _owners.get(name) or _bundled_owner(name)
-    if owner is not None:
-        raise FormatError(where, f"the name is taken by {owner}")
+    for owner, taken in _taken():
+        if taken.lower() == name.lower():
+            raise FormatError(where, f"the name is taken by {owner}" + (f": {taken!r}" if taken != name else ""))
 
 
-def _bundled_owner(name: str) -> str | None:
+def _taken() -> Iterator[tuple[str, str]]:
+    """Yield all names with their owners. None of them may be given again, not in other capitals either."""
+    for taken, package in _owners.items():
+        yield package, taken
     for module, group in _index.ROWS.items():
-        if any(name in (row[1], *row[2]) for row in group):
-            return f"untemplate.formats._families.{module}"
-    return None
+        for row in group:
+            for taken in (row[1], *row[2]):
+                yield f"untemplate.formats._families.{module}", taken
 
 
 def _halves(entry: Entry) -> Iterator[Entry]:

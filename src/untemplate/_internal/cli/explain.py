@@ -204,7 +204,8 @@ def _head(known: Known, colour: bool) -> str:
         lines.append(field("template", size + (f"; also: {named}" if named else ""), colour))
     certificate = known.certificate
     if certificate is None:
-        verdict = "of the catalogue" if known.selection is None else "no template to measure it against"
+        origin = "from a file" if _has_format(known.source) else "of the catalogue"
+        verdict = origin if known.selection is None else "no template to measure it against"
     else:
         verdict = "certified" if certificate.certified else "not certified"
     lines.append(field("format", f"{fmt.name}, {verdict}", colour))
