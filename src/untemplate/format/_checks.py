@@ -197,8 +197,10 @@ def _check_fields(part: Any, path: str) -> None:
     if isinstance(part, Marker) and isinstance(part.accepted, tuple) and "" in (part.text, *part.accepted):
         raise FormatError(path, "is an empty marker")
     cls: Any = type(part)
-    for name, hint in _hints(cls).items():
-        _check_value(hint, getattr(part, name), f"{path}.{name}" if path else name)
+    for name, hint, plain in _fields(cls):
+        value = getattr(part, name)
+        if type(value) not in plain:
+            _check_value(hint, value, f"{path}.{name}" if path else name)
 
 
 def _check_value(hint: Any, value: Any, path: str) -> None:
@@ -277,5 +279,10 @@ def _shown(value: Any) -> str:
 
 
 @cache
-def _hints(cls: Any) -> dict[str, Any]:
-    return get_type_hints(cls)
+def _fields(cls: Any) -> tuple[tuple[str, Any, frozenset[Any]], ...]:
+    """Return the fields of a class, each with its type and the classes of which every value is right."""
+    found = []
+    for name, hint in get_type_hints(cls).items():
+        classes = () if get_origin(hint) in (tuple, Literal) else get_args(hint) or (hint,)
+        found.append((name, hint, frozenset(classes).intersection(_WORDS)))
+    return tuple(found)
