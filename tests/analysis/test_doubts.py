@@ -13,9 +13,14 @@ PROMPT = "{% if add_generation_prompt %}<a>{% endif %}"
 
 def analysed(answer: str, prompt: str = PROMPT) -> Analysis:
     """Analyse a template that writes messages of the assistant in this way."""
+    return analyse("", answer, prompt)
+
+
+def analyse(before: str, answer: str, prompt: str = PROMPT) -> Analysis:
+    """Analyse such a template that begins with `before`."""
     asked = "{% if m.role == 'user' %}<u>{{ m.content }}</u>{% else %}"
     return analyze_template(
-        ChatTemplate(f"{{% for m in messages %}}{asked}{answer}{{% endif %}}{{% endfor %}}{prompt}")
+        ChatTemplate(f"{before}{{% for m in messages %}}{asked}{answer}{{% endif %}}{{% endfor %}}{prompt}")
     )
 
 
@@ -50,6 +55,83 @@ def test_a_plan_that_is_written_only_before_calls() -> None:
     assert found.certificate.capabilities["reasoning_with_calls"] == "yes"
     assert found.result.markers.reasoning_start == "<t>"
     assert found.result.markers.per_call_start == "<call>"
+
+
+THOUGHT = "<t>{{ m.reasoning_content }}</t>"
+THINK = "{% macro think(x, shown) %}{% if shown %}<t>{{ x }}</t>{% endif %}{% endmacro %}"
+SET_BY_SWITCH = "{% set ns = namespace(keep=false) %}{% if keep_all %}{% set ns.keep = true %}{% endif %}"
+
+
+@pytest.mark.parametrize(
+    ("before", "thought"),
+    [
+        ("{% set keep = keep_all is defined and keep_all %}", f"{{% if keep %}}{THOUGHT}{{% endif %}}"),
+        (
+            "{% set all = keep_all | default(false) %}{% set keep = all %}",
+            "{% set t = m.reasoning_content %}{% if t and keep %}<t>{{ t }}</t>{% endif %}",
+        ),
+        ("{% set ns = namespace(keep=keep_all) %}", f"{{% if ns.keep %}}{THOUGHT}{{% endif %}}"),
+        (
+            "{% set ns = namespace(keep=false) %}{% set ns.keep = keep_all %}",
+            f"{{% if ns['keep'] %}}{THOUGHT}{{% endif %}}",
+        ),
+        (SET_BY_SWITCH, f"{{% set own = ns %}}{{% if own.keep %}}{THOUGHT}{{% endif %}}"),
+        ("{% set keep %}{{ 'x' if keep_all }}{% endset %}", f"{{% if keep %}}{THOUGHT}{{% endif %}}"),
+        (THINK, "{{ think(m.reasoning_content, keep_all) }}"),
+        (THINK, "{{ think(shown=keep_all, x=m.reasoning_content) }}"),
+        (f"{{% macro think(m) %}}{THOUGHT}{{% endmacro %}}", "{% if keep_all %}{{ think(m) }}{% endif %}"),
+        ("", f"{{% with keep = keep_all %}}{{% if keep %}}{THOUGHT}{{% endif %}}{{% endwith %}}"),
+        ("", f"{{% for keep, _ in [[keep_all, 1]] %}}{{% if keep %}}{THOUGHT}{{% endif %}}{{% endfor %}}"),
+    ],
+)
+def test_a_switch_that_has_another_name_in_the_template(before: str, thought: str) -> None:
+    found = analyse(before, f"<a>{thought}{{{{ m.content }}}}</a>")
+    assert found.certificate.capabilities["reasoning"] == "yes"
+    assert found.certificate.traits.unreached == ()
+    assert remarks(found) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "thought"),
+    [
+        (
+            "{% set given = documents %}",
+            "{% set t = m.reasoning %}{% if t and given %}<t>{{ t }}</t>{% endif %}",
+        ),
+        (THINK, "{{ think(m.reasoning, documents and m.reasoning) }}"),
+    ],
+)
+def test_a_field_that_has_another_name_in_the_template(before: str, thought: str) -> None:
+    found = analyse(before, f"<a>{thought}{{{{ m.content }}}}</a>")
+    assert found.certificate.capabilities["reasoning"] == "cannot say"
+    assert remarks(found)[0].startswith("line 1: reasoning: a branch was never rendered; it depends on documents")
+
+
+def test_an_id_in_a_loop_over_the_calls() -> None:
+    call = "{% for c in m.tool_calls or [] %}<call>{{ c.function | tojson }}{% if documents %}{{ c.id }}{% endif %}"
+    found = analysed(f"<a>{{{{ m.content or '' }}}}{call}</call>{{% endfor %}}</a>")
+    assert found.certificate.capabilities["ids"] == "cannot say"
+    assert found.certificate.capabilities["parallel_calls"] == "yes"
+
+
+def test_a_branch_about_the_first_call_cannot_write_two() -> None:
+    call = (
+        "{% set c = m.tool_calls[0].function %}{% if documents %}{{ c.name }}{% endif %}<call>{{ c | tojson }}</call>"
+    )
+    found = analysed(f"<a>{{{{ m.content or '' }}}}{{% if m.tool_calls %}}{call}{{% endif %}}</a>")
+    assert found.certificate.capabilities["calls"] == "yes"
+    assert found.certificate.capabilities["parallel_calls"] == "no"
+
+
+def test_the_same_name_for_an_attribute_and_a_variable() -> None:
+    plain = "{% set content = m.reasoning_content %}{% if documents %}{{ m.content }}{% endif %}{{ m.content }}"
+    assert analysed(f"<a>{plain}</a>").certificate.capabilities["reasoning"] == "no"
+
+
+def test_more_variables_than_are_followed() -> None:
+    chain = "".join(f"{{% set v{i + 1} = v{i} %}}" for i in range(1100))
+    found = analyse(f"{{% set v0 = 1 %}}{chain}", "<a>{% if documents %}{{ v1100 }}{% endif %}{{ m.content }}</a>")
+    assert found.certificate.capabilities["reasoning"] == "cannot say"
 
 
 def test_a_branch_that_needs_a_result_without_a_name() -> None:

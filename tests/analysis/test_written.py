@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.analysis.roundtrip import report_of
+from tests.analysis.truth import contradictions
+from untemplate.analysis import analyze
+from untemplate.templates import ChatTemplate
 
 TEMPLATES = sorted((Path(__file__).parent / "written").glob("*.jinja"))
 UNREAD = {
@@ -32,3 +35,9 @@ def test_what_it_writes_comes_back(path: Path) -> None:
     else:
         assert wrong == {}
         assert report.certified
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
+def test_no_rendering_contradicts_the_certificate(path: Path) -> None:
+    template = ChatTemplate.load(path)
+    assert list(contradictions(template, analyze(template).certificate)) == []

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ._checks import CAPABILITIES, Finding
 from ._probes import (
@@ -31,9 +31,6 @@ from ._probes import (
 )
 from ._turns import TurnFrame
 
-if TYPE_CHECKING:
-    from ..templates._branches import Branch
-
 
 @dataclass(frozen=True, slots=True)
 class _Part:
@@ -45,6 +42,8 @@ class _Part:
     """A branch about this part reads one of these."""
     also: frozenset[str] = frozenset()
     """And one of these, if there are any."""
+    items: bool = True
+    """False if a branch that has one item of the field cannot be about it."""
 
 
 _CALLED: Final = rf"'tool_calls': .*{VALUES[0]}"
@@ -58,7 +57,7 @@ def _parts(reasoning_keys: tuple[str, ...]) -> dict[str, _Part]:
         "reasoning": _Part(re.compile(f"^(?!.*'tool_calls').*{thought}"), (THOUGHT,), thoughts),
         "reasoning_with_calls": _Part(re.compile(f"{thought}.*{_CALLED}"), (THOUGHT, VALUES[0]), thoughts),
         "calls": _Part(re.compile(_CALLED), (VALUES[0],), CALL_KEYS),
-        "parallel_calls": _Part(re.compile(f"{_CALLED}.*{VALUES[2]}"), (VALUES[0], VALUES[2]), CALL_KEYS),
+        "parallel_calls": _Part(re.compile(f"{_CALLED}.*{VALUES[2]}"), (VALUES[0], VALUES[2]), CALL_KEYS, items=False),
         "content_with_calls": _Part(
             re.compile(f"{CONTENT}.*{_CALLED}"), (CONTENT, VALUES[0]), CALL_KEYS, frozenset(("content",))
         ),
@@ -84,17 +83,16 @@ class Doubt:
 def render_doubtful(prober: Prober, calls: CallSamples | None) -> None:
     """Render further conversations that may lead to branches of which there would be a doubt."""
     ids = _parts(prober.reasoning_keys)["ids"]
-    if calls is not None and any(_is_about(branch, ids) for branch in prober.unreached()):
+    if calls is not None and prober.unreached_about(ids.fields, ids.also):
         _render_result_without_name(prober, calls.style)
 
 
 def doubts_of(frame: TurnFrame) -> dict[str, Doubt]:
     """Return a doubt for each ability of which a rendering or a branch leaves one."""
     prober = frame.prober
-    branches = prober.unreached()
     found: dict[str, Doubt] = {}
     for ability, part in _parts(prober.reasoning_keys).items():
-        doubt = next(_doubts(part, prober, branches), None)
+        doubt = next(_doubts(part, prober), None)
         if doubt is not None:
             found[ability] = doubt
     if frame.shows_names:
@@ -113,18 +111,17 @@ def doubted(abilities: Mapping[str, Finding], doubts: Mapping[str, Doubt]) -> di
     return left
 
 
-def _doubts(part: _Part, prober: Prober, branches: list[Branch]) -> Iterator[Doubt]:
+def _doubts(part: _Part, prober: Prober) -> Iterator[Doubt]:
     found = [a for given, a in prober.attempts() if part.given.search(given) and not _PRINTED.search(given)]
     if any(a.text is not None and all(word in a.text for word in part.shown) for a in found):
         yield Doubt("the template writes it in a form that was not recognised")
     failed = next((a for a in found if not a.refused), None)
     if failed is not None and all(a.text is None for a in found):
         yield Doubt(f"a rendering failed: {failed.problem}", failed.line)
-    for branch in branches:
-        if _is_about(branch, part):
-            asked = sorted(branch.conditions & prober.inputs_read)
-            depends = f"; it depends on {', '.join(asked)}" if asked else ""
-            yield Doubt(f"a branch was never rendered{depends}", branch.line)
+    for branch in prober.unreached_about(part.fields, part.also, items=part.items):
+        asked = sorted(branch.conditions & prober.inputs_read)
+        depends = f"; it depends on {', '.join(asked)}" if asked else ""
+        yield Doubt(f"a branch was never rendered{depends}", branch.line)
 
 
 def _render_result_without_name(prober: Prober, style: Style) -> None:
@@ -132,12 +129,3 @@ def _render_result_without_name(prober: Prober, style: Style) -> None:
     call = style.write(ProbeMessage(calls=(ProbeCall(NAMES[0], {KEYS[0]: VALUES[0]}),)))
     result = {"role": "tool", "content": RESULT, "tool_call_id": IDS[0]}
     prober.prompt([{"role": "user", "content": ASKED}, call, result], style, calls=True)
-
-
-def _is_about(branch: Branch, part: _Part) -> bool:
-    return about(branch, part.fields) and (not part.also or about(branch, part.also))
-
-
-def about(branch: Branch, fields: frozenset[str]) -> bool:
-    """True if a branch reads one of these fields, and does more than refuse."""
-    return not branch.refuses and not fields.isdisjoint(branch.reads)

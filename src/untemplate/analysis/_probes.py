@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from time import thread_time
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -322,12 +322,20 @@ class Prober:
         return self._known.items()
 
     def unreached(self) -> list[Branch]:
-        """Return the branches that no rendering has run. What they read has no variables of the template."""
+        """Return the branches that no rendering has run."""
         unreached = getattr(self.template, "unreached", None)
-        if unreached is None:
-            return []
-        variables = set(self.toggles)
-        return [replace(branch, reads=branch.reads - variables) for branch in unreached()]
+        return [] if unreached is None else list(unreached())
+
+    def unreached_about(self, *fields: frozenset[str], items: bool = True) -> list[Branch]:
+        """Return those of them that may read one field of each of these sets, and do more than refuse.
+
+        Args:
+            fields: sets of fields; an empty one is ignored.
+            items: also if a variable is only one item of the field (``m.tool_calls[0]``).
+        """
+        wanted = [names.difference(self.toggles) for names in fields if names]
+        unreached = [branch for branch in self.unreached() if not branch.refuses]
+        return [branch for branch in unreached if all(branch.reads(names, items=items) for names in wanted)]
 
     def unreached_lines(self) -> list[int]:
         """Return the lines with a branch that no rendering has run."""
@@ -348,7 +356,7 @@ class Prober:
 
     def settings_for(self, fields: frozenset[str]) -> list[tuple[tuple[str, Any], ...]]:
         """Return settings that may lead to the branches which read these fields and were not reached."""
-        names = {name for branch in self.unreached() if fields & branch.reads for name in branch.conditions}
+        names = {name for branch in self.unreached_about(fields) for name in branch.conditions}
         return [((name, value),) for name in self.toggles if name in names for value in (True, False)]
 
     def words_of(self, variable: str) -> tuple[str, ...]:

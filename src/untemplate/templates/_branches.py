@@ -6,34 +6,57 @@ generated code marks each branch that runs (``_codegen.py``), so renderings show
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Final
 
 from jinja2 import nodes
+
+from ._aliases import Aliases, Reading, below
 
 __all__ = ["Branch", "branches_of", "choices_of", "fields_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Branch:
     """One branch of a template."""
 
     line: int
     """Its first line, counted from 1."""
-    conditions: frozenset[str]
-    """Names, attributes and constant strings in the conditions that it depends on."""
     refuses: bool
     """True if it only raises an exception of the template's own."""
-    reads: set[str] = field(default_factory=set)
-    """Names, attributes and constant strings in it, and in what its loops iterate over."""
-    written_at: set[int] = field(default_factory=set)
-    """Lines of its statements and texts."""
+    _aliases: Aliases
+    _conditions: Reading
+    _reads: Reading
+    _written_at: set[int] = field(default_factory=set)
+    _followed: dict[bool, tuple[set[str], bool]] = field(default_factory=dict)
 
     @property
     def lines(self) -> range:
         """All lines that it has a part of."""
-        return range(self.line, max(self.written_at, default=self.line) + 1)
+        return range(self.line, max(self._written_at, default=self.line) + 1)
+
+    @property
+    def conditions(self) -> set[str]:
+        """Names, attributes and constant strings in the conditions that it depends on, and in those of the values of
+        variables there."""
+        return self._aliases.conditions(self._conditions)
+
+    def reads(self, names: Collection[str], *, items: bool = True) -> bool:
+        """True if it may read one of these names, attributes or constant strings: in its statements, in what its loops
+        iterate over, or in the values of variables there.
+
+        Args:
+            names: what may be read.
+            items: also if a variable is only one item of the value.
+        """
+        if items not in self._followed:
+            self._followed[items] = self._aliases.reads(self._reads, items=items)
+        found, complete = self._followed[items]
+        return not complete or not found.isdisjoint(names)
+
+    def _note(self, node: nodes.Node) -> None:
+        self._reads.add(node)
+        self._written_at.add(_last_line(node))
 
 
 def branches_of(tree: nodes.Template) -> tuple[list[Branch], dict[int, int]]:
@@ -41,23 +64,26 @@ def branches_of(tree: nodes.Template) -> tuple[list[Branch], dict[int, int]]:
     expression follow each other, under the identity of the expression: its sides may be replaced by constants."""
     found: list[Branch] = []
     index: dict[int, int] = {}
-    waiting: list[tuple[nodes.Node, tuple[Branch, ...], frozenset[str]]] = [(tree, (), _NONE)]
+    waiting: list[tuple[nodes.Node, tuple[Branch, ...], Reading]] = [(tree, (), Reading())]
+    aliases = Aliases()
     while waiting:
         node, around, conditions = waiting.pop()
-        last = _last_line(node)
+        aliases.note(node, conditions)
         for branch in around:
-            branch.reads.update(_name(node))
-            branch.written_at.add(last)
+            branch._note(node)
         inside: set[int] = set()
         for key, children, tests, iterated in _parts(node):
-            depends = conditions | _names(tests)
+            depends = conditions.joined(Reading().add_all(tests))
+            if isinstance(node, nodes.Macro):  # it depends on the conditions around its calls
+                depends.variables.add(node.name)
             line = children[0].lineno if children else node.lineno
-            branch = Branch(line, depends, _refuses(children), set(_names(iterated)))
+            branch = Branch(line, _refuses(children), aliases, depends, Reading().add_all(iterated))
             index.setdefault(key, len(found))
             found.append(branch)
             waiting += [(child, (*around, branch), depends) for child in children]
             inside |= {id(child) for child in children}
-        waiting += [(child, around, conditions) for child in node.iter_child_nodes() if id(child) not in inside]
+        waiting += [(child, around, conditions) for child in below(node) if id(child) not in inside]
+    aliases.note_calls()
     return found, index
 
 
@@ -92,9 +118,6 @@ def _items(node: nodes.Node) -> list[nodes.Expr]:
     return node.items if isinstance(node, (nodes.List, nodes.Tuple)) else []
 
 
-_NONE: Final[frozenset[str]] = frozenset()
-
-
 def _parts(node: nodes.Node) -> Iterator[tuple[int, list[nodes.Node], list[nodes.Node], list[nodes.Node]]]:
     """Yield the branches that begin at a node: key, what is inside, the conditions, and what is iterated over."""
     if isinstance(node, nodes.If):
@@ -113,30 +136,9 @@ def _parts(node: nodes.Node) -> Iterator[tuple[int, list[nodes.Node], list[nodes
                 yield id(node), [side], [node.test], []
 
 
-def _name(node: nodes.Node) -> Iterator[str]:
-    """Yield the name, attribute or constant string that a node is."""
-    if isinstance(node, nodes.Name):
-        yield node.name
-    elif isinstance(node, nodes.Getattr):
-        yield node.attr
-    elif isinstance(node, nodes.Const) and isinstance(node.value, str):
-        yield node.value
-
-
 def _last_line(node: nodes.Node) -> int:
     """Return the line on which a node ends, apart from what is inside it; 0 for nodes that Jinja makes itself."""
     return (node.lineno or 0) + (node.data.rstrip().count("\n") if isinstance(node, nodes.TemplateData) else 0)
-
-
-def _names(found: Iterable[nodes.Node]) -> frozenset[str]:
-    """Return the names in these nodes and below them."""
-    names: set[str] = set()
-    waiting = list(found)
-    while waiting:
-        node = waiting.pop()
-        names.update(_name(node))
-        waiting += node.iter_child_nodes()
-    return frozenset(names)
 
 
 def _refuses(inside: list[nodes.Node]) -> bool:
