@@ -1311,8 +1311,9 @@ add(
 )
 add(
     f"{ENGINE}.is_reasoning_end",
-    "without a marker for its end, reasoning is over if the output parsed so far has ended it",
-    lambda: ([engine(**WITHOUT).is_reasoning_end(ids) for ids in ([], [97])], [False, False]),
+    "without reasoning in the config, reasoning is over: False in the documented source, True in vLLM",
+    lambda: ([engine(**WITHOUT).is_reasoning_end(ids) for ids in ([], [97])], [True, True]),
+    differs="`is_reasoning_end` of an engine without reasoning is True",
 )
 
 

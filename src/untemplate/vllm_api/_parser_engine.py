@@ -310,6 +310,11 @@ class ParserEngine(EngineDeltas):
 
     # -- token ids -----------------------------------------------------------------------------------------------
 
+    def _may_reason(self) -> bool:
+        """False if the config has no reasoning, such as one for calls alone."""
+        config = self.parser_engine_config
+        return self._begins_in_reasoning() or any(map(config.literals, ("THINK_START", "THINK_END")))
+
     def _begins_in_reasoning(self) -> bool:
         state = self._starts_in or self.parser_engine_config.initial_state
         return state is ParserState.REASONING
@@ -319,7 +324,8 @@ class ParserEngine(EngineDeltas):
 
         From the last ``TURN_START`` on, the last ``THINK_START`` or ``THINK_END`` decides. Where there is none,
         ``wait_for_reasoning`` of the config does. If that is not set, this is False; without ids, True unless outputs
-        begin in reasoning. If ``THINK_END`` has no id: True if the output parsed so far has ended its reasoning.
+        begin in reasoning. If ``THINK_END`` has no id: True if the output parsed so far has ended its reasoning, or the
+        config has none.
         """
         found = self._marks.last_opens(input_ids)
         if found is not None:
@@ -328,7 +334,7 @@ class ParserEngine(EngineDeltas):
         if waits is not None:
             return not waits
         if self._reasoning_end_token_id is None:
-            return self._reasoning_ended
+            return self._reasoning_ended or not self._may_reason()
         return not len(input_ids) and not self._begins_in_reasoning()
 
     def extract_content_ids(self, input_ids: Sequence[int]) -> list[int]:
