@@ -41,7 +41,7 @@ def test_the_files_name_variables_and_extras_that_exist():
         used |= set(re.findall(r"UNTEMPLATE_[A-Z_]+", path.read_text()))
     assert used - variables == set()
     extras = tomllib.loads((ROOT / "gateway/pyproject.toml").read_text())["project"]["optional-dependencies"]
-    texts = [path.read_text() for path in DEPLOY.iterdir() if path.suffix != ".json"]
+    texts = [path.read_text() for path in DEPLOY.iterdir() if path.is_file() and path.suffix != ".json"]
     named = {one for text in texts for group in re.findall(r"gateway\[([\w,-]+)\]|EXTRAS=([\w,-]+)", text)
              for one in "".join(group).split(",")}  # fmt: skip
     assert named - set(extras) == set()

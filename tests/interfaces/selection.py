@@ -98,8 +98,12 @@ for arguments, expected in ((["--enforce-parser", "qwen_coder"], 0), (["--enforc
     )
 add(
     "untemplate._internal.cli:main",
-    "the command's error lists the valid names",
-    lambda: (all(name in _command("parse", "--enforce-parser", "nothing")[1] for name in NAMES), True),
+    "the command's error leads to the valid names",
+    lambda: (
+        _command("parse", "--enforce-parser", "nothing")[1],
+        "untemplate: error: --enforce-parser: unknown format 'nothing'; `untemplate formats` lists all names\n",
+    ),
+    differs="the command's error names `untemplate formats`",
 )
 
 

@@ -109,9 +109,11 @@ def test_ends_of_elements_that_are_wrong() -> None:
 
 
 def test_another_name_that_begins_with_a_short_one_is_no_misspelling_of_it() -> None:
-    for text in (f"a{NS}</near>", "a</mm:think>"):
+    """It is the value's text; with the token that all tags begin with it is reported, since a damaged tag looks so."""
+    for text, status, codes in ((f"a{NS}</near>", "recovered", ["markup_in_value"]), ("a</mm:think>", "ok", [])):
         raw = call(element("n", text) + element("maybe", "x"))
-        check("minimax_m3", raw, {"tool_calls": [("f", {"n": text, "maybe": "x"})]}, tools=N_AND_MAYBE)
+        calls = [("f", {"n": text, "maybe": "x"}, status)]
+        check("minimax_m3", raw, {"tool_calls": calls, "diagnostics": codes}, tools=N_AND_MAYBE)
 
 
 def test_a_call_without_its_close_ends_at_the_next_call() -> None:
