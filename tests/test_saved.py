@@ -218,3 +218,13 @@ def test_a_cut_output_says_that_its_finish_reason_is_assumed(
         given(monkeypatch, RAW[:-20])
         assert main(["parse", "--format", "hermes+qwen3", "--explain", *options]) == 0
         assert capsys.readouterr().out.endswith(f"result  reasoning, 1 call: f (incomplete); finish_reason {end}\n")
+
+
+@pytest.mark.parametrize("choices", [1, "x", [1], {"a": 1}])
+def test_a_stream_whose_choices_are_none_is_no_answer(choices: Any) -> None:
+    assert answer_in(events({"choices": choices})) is None
+
+
+def test_an_index_of_any_kind_names_a_choice() -> None:
+    chunks = ({"choices": [{"index": [], "text": text}]} for text in ("a", "b"))
+    assert answer_in(events(*chunks)) == Answer("an answer of Completions", (Output("ab", None),), read="text")

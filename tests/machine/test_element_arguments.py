@@ -116,6 +116,11 @@ def test_another_name_that_begins_with_a_short_one_is_no_misspelling_of_it() -> 
         check("minimax_m3", raw, {"tool_calls": calls, "diagnostics": codes}, tools=N_AND_MAYBE)
 
 
+def test_the_name_of_a_missing_parameter_is_a_word_like_others() -> None:
+    expected = {"tool_calls": [("f", {"n": "maybe not"})], "diagnostics": []}
+    check("minimax_m3", call(element("n", "maybe not")), expected, tools=N_AND_MAYBE)
+
+
 def test_a_call_without_its_close_ends_at_the_next_call() -> None:
     raw = call(f'{element("city", "Rome")}\n{NS}<invoke name="f">{element("city", "Oslo")}')
     calls = [("f", {"city": "Rome"}, "recovered"), ("f", {"city": "Oslo"})]

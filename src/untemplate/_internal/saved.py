@@ -236,21 +236,30 @@ def _events(text: str) -> list[Any]:
 def _streamed(events: Sequence[Any]) -> Answer | None:
     """Return the answer of the chunks of Chat Completions or Completions."""
     chunks = [one for one in events if isinstance(one, dict)]
-    choices = [c for one in chunks for c in one.get("choices") or () if isinstance(c, dict)]
+    listed = [one["choices"] for one in chunks if isinstance(one.get("choices"), list)]
+    choices = [choice for found in listed for choice in found if isinstance(choice, dict)]
     if not choices:
         types = {str(one.get("type")) for one in chunks if "type" in one}
         api = "Responses" if any(t.startswith("response.") for t in types) else "Messages"
         return Answer(f"a stream of {api}", (), ("as a stream",)) if types else None
-    whole: dict[Any, dict[str, Any]] = {}
+    whole: dict[str, dict[str, Any]] = {}
+    pieces: dict[tuple[str, str | None], list[str]] = {}
     for choice in choices:
-        one = whole.setdefault(choice.get("index"), {"message": {}})
+        index = repr(choice.get("index"))
+        one = whole.setdefault(index, {"message": {}})
         delta = choice.get("delta")
         for name, value in (delta if isinstance(delta, dict) else {}).items():
-            before = one["message"].get(name)
-            joined = isinstance(before, str) and isinstance(value, str)
-            one["message"][name] = before + value if joined else value or before
+            if isinstance(value, str):
+                pieces.setdefault((index, name), []).append(value)
+            else:
+                one["message"][name] = value or one["message"].get(name)
         if isinstance(choice.get("text"), str):
-            one["text"] = one.get("text", "") + choice["text"]
+            pieces.setdefault((index, None), []).append(choice["text"])
         for name in ("finish_reason", "untemplate"):
             one[name] = choice.get(name) or one.get(name)
+    for (index, name), texts in pieces.items():
+        if name is None:
+            whole[index]["text"] = "".join(texts)
+        else:
+            whole[index]["message"][name] = "".join(texts)
     return _of_choices(list(whole.values()))

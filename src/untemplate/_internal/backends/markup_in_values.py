@@ -57,7 +57,7 @@ class _Keys:
 
     def find(self, text: str, missing: tuple[str, ...]) -> str:
         """Return the first of the parameters that are not among the arguments and are in the text."""
-        for found in _pattern_of(missing, self._after).finditer(text) if missing else ():
+        for found in _pattern_of(missing, self._after).finditer(text) if missing and self._after else ():
             before = text[max(found.start() - LONGEST, 0) : found.start()]
             alone = before[-1:] in _NO_WORD or text.startswith(self._spaces, found.end())
             if alone and self._may_begin(before):
