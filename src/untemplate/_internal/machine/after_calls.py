@@ -121,7 +121,7 @@ class AfterCalls:
             return False
         kept = tentative.decide(self._context.call_policy, self._context.calls, self._context.ledger)
         if kept is None:
-            self._text.out.has_policy_text = True
+            self._text.has_policy_text = True
             return False
         self._context.calls = kept
         self._context.speculation.end()

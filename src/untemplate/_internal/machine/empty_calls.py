@@ -53,7 +53,7 @@ class EmptyCalls:
         opener = self._context.speculation.opener
         if self._context.speculation.empty_end:
             alone = "\n" in raw[self._context.speculation.empty_end :] or cur.pos >= len(cur.text)
-            if not (proven or alone) and self._text.out.has_text_on_line(self._context.speculation.spaces):
+            if not (proven or alone) and self._text.has_text_on_line(self._context.speculation.spaces):
                 return NO_MATCH
             return self._drop_markers(raw, self._context.speculation.empty_end)
         if (
@@ -86,5 +86,5 @@ class EmptyCalls:
         self._context.undo_speculation()
         self._context.state = self._context.speculation.origin
         cur.final = False
-        self._text.out.drop("empty_calls", cur.pos + size)
+        self._text.drop("empty_calls", cur.pos + size)
         return READ_TEXT

@@ -38,7 +38,6 @@ from .program import (
     MarkerRule,
 )
 from .signals import MORE, NO_MATCH
-from .text_writer import TextWriter
 
 LONE_NAME: Final = re.compile(r"[\w.\-]++")
 """The name of a call without any marker."""
@@ -49,13 +48,11 @@ _CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_SECTION, CLOSE_CA
 
 
 @final
-class FreeText:
+class FreeText(MarkerJudge):
     """Reads the free text of one output."""
 
     def __init__(self, context: ReaderContext) -> None:
-        self.context: ReaderContext = context
-        self.out: TextWriter = TextWriter(context)
-        self.judge: MarkerJudge = MarkerJudge(context, self.out)
+        super().__init__(context)
         self.unknown_tokens: deque[tuple[int, int]] | None = None
         """Places of special tokens in the output that are dropped where they are free text; None: none has come."""
         self.rule: MarkerRule = _NO_RULE
@@ -67,31 +64,30 @@ class FreeText:
 
     def begin_message(self, index: int) -> None:
         """Begin a message of its own, in the state of this index."""
-        self.out.begin_message(index)
-        self.judge.open_quotes = 0
+        super().begin_message(index)
+        self.open_quotes = 0
 
     def leave_calls(self, kept: bool) -> int:
         """Go on with content after calls. ``kept``: the last one has not become text. Return the next mode."""
         program = self.context.program
         self.context.state = program.states[program.content]
-        self.out.leave_calls(kept)
+        self.go_on_after_calls(kept)
         return READ_TEXT if program.header is None else READ_HEADER_START
 
     def begin_output(self) -> None:
         """Begin the output here: all before it was the prompt's."""
-        self.out.begin_output()
-        self.judge.begin_output()
+        super().begin_output()
         self._reopened = None
 
     @property
     def has_closed_reasoning(self) -> bool:
         """True if a marker has closed reasoning, and what has begun again as well."""
-        return self.judge.has_closed and self._reopened is None
+        return self.has_closed and self._reopened is None
 
     def finish(self) -> None:
         """End the output."""
         self._report_unclosed()
-        self.out.finish()
+        super().finish()
 
     # -- in -----------------------------------------------------------------------------------------------------
 
@@ -99,9 +95,9 @@ class FreeText:
         """Return the kind of the text that is being read, if text without a marker can be emitted unread; else
         MARKUP."""
         context = self.context
-        if self.out.fresh or self.out.after_call or self.unknown_tokens:
+        if self.fresh or self.after_call or self.unknown_tokens:
             return MARKUP
-        if self.out.at_start and not self._begins_simply():
+        if self.at_start and not self._begins_simply():
             return MARKUP
         region = context.state.region
         return CONTENT_TEXT if region == IN_CONTENT else REASONING_TEXT if region == IN_REASONING else MARKUP
@@ -109,7 +105,7 @@ class FreeText:
     def _begins_simply(self) -> bool:
         """True if the first text of the state means no more than that text has begun."""
         context = self.context
-        return context.state.lone_calls is None and context.program.header is None and not self.out.before.has_text
+        return context.state.lone_calls is None and context.program.header is None and not self.has_text
 
     def step(self, whole: bool = True) -> int:
         """Read up to the next marker, or as far as the text decides. Return the next mode, or MORE. ``whole``: the text
@@ -144,20 +140,20 @@ class FreeText:
                 # The text before it decides if it is a marker.
                 self._emit_to(start)
                 pos = start
-            quotes = self.judge.open_quotes + self.judge.refused
-            if self.judge.accepts(rule, start, found.end()):
+            quotes = self.open_quotes + self.refused
+            if self.accepts(rule, start, found.end()):
                 self._emit_to(start)
-                self.out.keep_space(rule.before)
+                self.keep_space(rule.before)
                 answer = self._read_marker(rule, found.end())
                 if answer != NO_MATCH:
                     return answer
                 pos = start
                 search = found.end()
                 continue
-            quoted = self.judge.open_quotes + self.judge.refused > quotes
+            quoted = self.open_quotes + self.refused > quotes
             if not quoted and self._may_end(found.group(), start):
                 self._emit_to(start)
-                self.out.keep_space("")
+                self.keep_space("")
                 return self._wait_for_end(found.end())
             search = found.end() if quoted or rule.kind == CALL_TEXT else start + 1
 
@@ -165,23 +161,23 @@ class FreeText:
         """Emit the text before ``end``."""
         cur = self.context.cur
         if end > cur.pos:
-            self.out.emit_trimmed(cur.text[cur.pos : end], self.context.base + end)
+            self.emit_trimmed(cur.text[cur.pos : end], self.context.base + end)
             cur.pos = end
 
     def _end_text(self, end: int) -> int:
         """Emit the text before ``end``, as far as it is not the beginning of a close with which the output ends. Return
         MORE."""
         cur = self.context.cur
-        if cur.final and self.out.after_call and self._is_cut_close(cur.text[cur.pos :]):
-            self.out.drop("stray_close", len(cur.text))
+        if cur.final and self.after_call and self._is_cut_close(cur.text[cur.pos :]):
+            self.drop("stray_close", len(cur.text))
         else:
-            self.out.emit_trimmed(cur.text[cur.pos : end], self.context.base + end)
+            self.emit_trimmed(cur.text[cur.pos : end], self.context.base + end)
             cur.pos = end
         return MORE
 
     def _begin_lone_call(self, rule: MarkerRule, text: str, pos: int) -> int:
         """Begin a call without any marker, if the text begins with one. Return the next mode, NO_MATCH or MORE."""
-        if not ((self.out.at_start or self.out.after_call) and self.context.tools.known):
+        if not ((self.at_start or self.after_call) and self.context.tools.known):
             return NO_MATCH
         start = self._find_lone_call(text, pos)
         if start < 0:
@@ -196,7 +192,7 @@ class FreeText:
         found = _NAME.match(text, pos)
         if found is None:
             return NO_MATCH
-        if not self.out.at_start:
+        if not self.at_start:
             lone = self.context.state.lone_calls
             assert lone is not None
             if not (lone.where == ON_ANY_LINE and "\n" in "".join(self.context.spaces) + text[pos : found.start(1)]):
@@ -208,13 +204,13 @@ class FreeText:
 
     def take_close(self, rule: MarkerRule, end: int) -> None:
         """Close reasoning with the marker from the cursor to ``end``, whose rule is given."""
-        self.out.keep_space(rule.before)
+        self.keep_space(rule.before)
         self._take(rule, end)
 
     def _read_marker(self, rule: MarkerRule, end: int) -> int:
         """Read the marker from the cursor to ``end``. Return the next mode, or MORE. Return NO_MATCH if it is a close
         marker between two backticks, which is text."""
-        if rule.kind in _CLOSES and self.out.quotes:
+        if rule.kind in _CLOSES and self.quotes:
             cur = self.context.cur
             if end < len(cur.text):
                 if cur.text[end] == "`":
@@ -241,7 +237,7 @@ class FreeText:
             if end > context.base + size:
                 return MORE
             waiting.popleft()
-            self.out.drop("unknown_token", end - context.base)
+            self.drop("unknown_token", end - context.base)
             return READ_TEXT
         # The text before the token is read as if it ended there.
         rest = cur.text[start - context.base :]
@@ -263,7 +259,7 @@ class FreeText:
         context = self.context
         cur = context.cur
         action = rule.kind
-        self.out.lead = rule.after
+        self.lead = rule.after
         if action in (OPEN_CALLS, OPEN_BARE_CALLS):
             self.rule = rule
             self.marker_end = end
@@ -271,46 +267,46 @@ class FreeText:
         if action == ENTER_STATE:
             self._enter_state(rule, end)
         elif action == OPEN_REASONING:
-            if self.judge.has_closed or not self.out.at_start:
+            if self.has_closed or not self.at_start:
                 self._reopened = context.base + cur.pos, context.base + end
-            self.out.drop_marker(end)
+            self.drop_marker(end)
             if context.state.region != IN_REASONING:
                 context.receiver.reasoning_start()
-            self.out.enter(context.program.reasoning)
-            self.out.fresh = True
-            self.out.before.forget(IN_REASONING)
+            self.enter(context.program.reasoning)
+            self.fresh = True
+            self.forget(IN_REASONING)
         elif action == CLOSE_REASONING:
             self._close_reasoning(end)
         elif action in (OPEN_WRAP, CLOSE_WRAP):
-            self.out.drop_marker(end)
+            self.drop_marker(end)
             if context.state.region == IN_REASONING:
                 context.receiver.reasoning_end()
-                self.out.enter(context.program.content)
-            self.judge.wrapped = action == OPEN_WRAP
-            self.out.fresh = True
+                self.enter(context.program.content)
+            self.wrapped = action == OPEN_WRAP
+            self.fresh = True
         elif action == OPEN_TURN:
-            self.out.drop_marker(end)
-            self.judge.has_start = True
-            self.out.fresh = True
-        elif action == CLOSE_SECTION and (context.in_section or self.judge.right_after_call(cur.pos)):
-            self.out.drop_marker(end)
+            self.drop_marker(end)
+            self.has_start = True
+            self.fresh = True
+        elif action == CLOSE_SECTION and (context.in_section or self.right_after_call(cur.pos)):
+            self.drop_marker(end)
             context.in_section = False
-            self.out.after_call = True
+            self.after_call = True
         elif action in (CLOSE_CALL, CLOSE_SECTION):
-            self.out.drop("stray_close", end)
+            self.drop("stray_close", end)
         elif action == END_TURN:
             return self._end_turn(end)
         elif action == CLOSE_MESSAGE:
             if context.state.region == IN_REASONING:
                 context.receiver.reasoning_end()
-            self.out.drop_marker(end)
-            self.out.enter(context.program.content)
+            self.drop_marker(end)
+            self.enter(context.program.content)
             return READ_HEADER_START
         elif action == OPEN_HEADER:
             context.speculate(end - cur.pos)
-            if self.judge.ends_message:
+            if self.ends_message:
                 context.report("unclosed_message", cur.pos, end)
-            if self.judge.in_fence:
+            if self.in_fence:
                 context.report("fenced_call", cur.pos, end)
             if rule.where != IN_HEADER:
                 cur.pos = end
@@ -324,7 +320,7 @@ class FreeText:
         if not context.has_id(cur.pos, end):
             return self._wait_for_end(end)
         self._report_unclosed()
-        self.out.drop_marker(end)
+        self.drop_marker(end)
         self.begin_message(context.program.content)
         return READ_HEADER_START if context.program.header is not None else READ_TEXT
 
@@ -338,7 +334,7 @@ class FreeText:
     def _is_quoted(self, start: int) -> bool:
         """True if a backtick directly precedes ``start``."""
         cur = self.context.cur
-        before = cur.text[cur.pos : start] or ("" if self.context.spaces else self.out.before.last_piece)
+        before = cur.text[cur.pos : start] or ("" if self.context.spaces else self.last_piece)
         return before.endswith("`")
 
     def _wait_for_end(self, end: int) -> int:
@@ -357,20 +353,20 @@ class FreeText:
         """Close reasoning with the marker from the cursor to ``end``. A second close is dropped."""
         context = self.context
         if context.state.region == IN_REASONING:
-            self.out.drop_marker(end)
+            self.drop_marker(end)
             context.receiver.reasoning_end()
-            self.out.enter(context.program.content)
-            self.out.fresh = True
-            self.judge.has_closed = True
+            self.enter(context.program.content)
+            self.fresh = True
+            self.has_closed = True
             self._reopened = None
             return
-        if self.out.at_start:
-            self.out.fresh = True
+        if self.at_start:
+            self.fresh = True
         elif context.spaces:
             spaces = "".join(context.spaces)
-            self.out.emit(spaces, context.base + context.cur.pos)
+            self.emit(spaces, context.base + context.cur.pos)
             context.spaces = []
-        self.out.drop("stray_close", end)
+        self.drop("stray_close", end)
 
     def _enter_state(self, rule: MarkerRule, end: int) -> None:
         context = self.context

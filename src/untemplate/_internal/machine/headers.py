@@ -54,15 +54,15 @@ class HeaderReader:
                 context.mark(MARKUP, end)
                 return READ_HEADER_START
             context.speculate(end - cur.pos)
-            self._text.judge.header_doubt = NO_DOUBT
+            self._text.header_doubt = NO_DOUBT
             if tag == tags.HEADER_OPEN:
                 cur.pos = end
             elif tag == tags.HEADER_BODY:
                 return self._message(header, "", cur.pos, end)
             return READ_HEADER
-        if header.is_one_word and self._text.out.at_start and not self._text.out.after_call:
+        if header.is_one_word and self._text.at_start and not self._text.after_call:
             context.speculate(1)
-            self._text.judge.header_doubt = NO_DOUBT
+            self._text.header_doubt = NO_DOUBT
             return READ_HEADER
         context.state = context.program.states[context.program.content]
         return READ_TEXT
@@ -90,7 +90,7 @@ class HeaderReader:
                 return READ_TEXT
             cur.pos += 0 if illegal is None else illegal.start()
             self.goes_on_in_content = (
-                illegal is not None and not header.is_one_word and self._text.judge.header_doubt == NO_DOUBT
+                illegal is not None and not header.is_one_word and self._text.header_doubt == NO_DOUBT
             )
             return NO_MATCH
         if found is None:
@@ -102,7 +102,7 @@ class HeaderReader:
         """True if a new line of text follows the opener directly, and the opener is not inside an open message: it has
         no header, and the text is content."""
         alone = not piece[: illegal.start()].strip(WS) and "\n" in piece[: illegal.end()]
-        return alone and not header.is_one_word and self._text.judge.header_doubt == NO_DOUBT
+        return alone and not header.is_one_word and self._text.header_doubt == NO_DOUBT
 
     def _message(self, header: HeaderSyntax, piece: str, body: int, end: int) -> int:
         """Begin the message of a complete header: a call if it has a recipient or the marker after it is one of a
@@ -110,9 +110,9 @@ class HeaderReader:
         context = self.context
         cur = context.cur
         self.goes_on_in_content = False
-        doubt = self._text.judge.header_doubt
+        doubt = self._text.header_doubt
         if doubt == IS_TEXT or (doubt == NEEDS_TWO_PARTS and not piece.lstrip(WS).startswith(header.role)):
-            self._text.judge.take_opener_as_text()
+            self._text.take_opener_as_text()
             cur.pos = end
             context.speculation.take_as_opener(cur)
             return NO_MATCH
@@ -123,7 +123,7 @@ class HeaderReader:
         is_call = kind == IN_ARGUMENTS or name != ""
         if is_call and (not program.call_syntaxes or (name and WORD.search(name) is None)):
             # A call, and no tools are offered; or no call can have this name: all of it is content.
-            self._text.judge.take_opener_as_text()
+            self._text.take_opener_as_text()
             cur.pos = end
             context.speculation.origin = program.states[program.content]
             return NO_MATCH
@@ -189,11 +189,11 @@ class HeaderReader:
         """True if the header follows content on the same line, and no ids are in use."""
         speculation = self.context.speculation
         in_content = speculation.origin.region == IN_CONTENT and not self.context.checks_ids
-        return in_content and self._text.out.has_text_on_line(speculation.spaces)
+        return in_content and self._text.has_text_on_line(speculation.spaces)
 
     def _begin_quotation(self) -> None:
         """Read the calls that follow as tentative ones if their header comes directly after a backtick."""
-        if self._text.out.quotes:
+        if self._text.quotes:
             self.context.begin_tentative_calls(QUOTED)
 
     def _begin_message(self, is_reasoning: bool, end: int) -> None:

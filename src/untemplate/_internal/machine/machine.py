@@ -136,7 +136,7 @@ class Machine(Runner):
         self.base += len(cur.text) + path.size - path.settled - begun
         texts = path.take() if self.scanner is None else path.settle()
         if path.kind != ARGUMENT_TEXT:
-            self._text.out.pass_on(self._passed(texts, begun))
+            self._text.pass_on(self._passed(texts, begun))
         elif self._calls is not None:
             self._calls.pass_on(self._passed(texts, begun) if path.heads else "")
 
@@ -259,11 +259,11 @@ class Machine(Runner):
 
     def decide_quoted_calls(self, when: int) -> None:
         """Let calls count that may be quotations: BY_EVIDENCE, ALWAYS or NOT_IN_FENCES."""
-        self._text.out.before.quoted_calls = when
+        self._text.quoted_calls = when
 
     def keep_space(self) -> None:
         """Take white space that touches a marker for text, unless the Format writes it there."""
-        self._text.out.keeps_space = True
+        self._text.keeps_space = True
 
     def _drop_tokens(self, places: list[tuple[int, int]]) -> None:
         """Drop the special tokens at these places of the next text, where they are free text."""
@@ -351,13 +351,13 @@ class Machine(Runner):
     def open_reasoning(self) -> None:
         """Begin inside reasoning, which the prompt left open."""
         self._enter_text(self.program.reasoning)
-        self._text.out.fresh = True
+        self._text.fresh = True
         self._read_next()
 
     def start_turn(self) -> None:
         """Begin at the start of the turn, because the prompt ends in the opening of an assistant turn."""
         self._enter_text(self.program.after_turn_start)
-        self._text.out.fresh = True
+        self._text.fresh = True
         self._read_next()
         if self.program.header is not None:
             self._mode = READ_HEADER_START
@@ -387,13 +387,13 @@ class Machine(Runner):
             self.tentative = None
             self.start_turn()
         elif self._mode == READ_CALL or self._mode == READ_HEADER:
-            text.out.fresh = True
+            text.fresh = True
         text.begin_output()
 
     @property
     def has_policy_text(self) -> bool:
         """True if a policy has turned a call into text."""
-        return self._text.out.has_policy_text
+        return self._text.has_policy_text
 
     @property
     def has_closed_reasoning(self) -> bool:

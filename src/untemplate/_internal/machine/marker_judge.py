@@ -6,9 +6,8 @@
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import Final
 
-from .context import ReaderContext
 from .evidence import NOT_IN_FENCES
 from .lexer import WS
 from .markdown import IN_FENCE, IN_STRING, NO_EVIDENCE
@@ -50,8 +49,7 @@ _CLOSING_SIGNS: Final = " \t\"')]*_`”’"
 _QUOTED_CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_MESSAGE})
 
 
-@final
-class MarkerJudge:
+class MarkerJudge(TextWriter):
     """Judges the literals in the free text of one output."""
 
     # Defaults in the class cost nothing per output.
@@ -77,12 +75,9 @@ class MarkerJudge:
     """Where the last marker ends that is text because it was only spelled or is in a string, in characters of the
     output. White space and further markers that belong to it may follow."""
 
-    def __init__(self, context: ReaderContext, out: TextWriter) -> None:
-        self.context: ReaderContext = context
-        self.out: TextWriter = out
-
     def begin_output(self) -> None:
         """Begin the output here: all before it was the prompt's."""
+        super().begin_output()
         self.has_closed = False
         self.open_quotes = 0
 
@@ -163,12 +158,12 @@ class MarkerJudge:
     def _accepts_reasoning(self, start: int, end: int) -> bool:
         """True if the opener at the cursor begins reasoning. If it is content, its closer will be, too."""
         context = self.context
-        if self.out.at_start or context.state.region != IN_CONTENT:
-            return self.out.at_start
+        if self.at_start or context.state.region != IN_CONTENT:
+            return self.at_start
         spaces = "".join(context.spaces)
-        before = self.out.before.text()
+        before = self.text_before()
         if before is None or not (before.in_fence or (not spaces and before.after_backtick)):
-            begins_line = "\n" in spaces or self.out.after_call
+            begins_line = "\n" in spaces or self.after_call
             directly = context.program.repeats and not spaces
             if begins_line or directly or context.has_id(start, end):
                 return True
@@ -195,7 +190,7 @@ class MarkerJudge:
                 return False
         if context.state.region == IN_REASONING and context.reasoning_calls == NEVER:
             return False
-        if self._text_marker < 0 and self.out.before.is_empty:
+        if self._text_marker < 0 and self.has_no_text:
             self._quotes_calls = False
             return True  # no text is before it
         return context.has_id(start, end) or not self._is_quoted_call(start, end)
@@ -207,7 +202,7 @@ class MarkerJudge:
         assert header is not None
         self.in_fence = False
         self.header_doubt = NO_DOUBT
-        self.ends_message = not (self.out.at_start or header.closes.empty)
+        self.ends_message = not (self.at_start or header.closes.empty)
         if context.has_id(start, end):
             return
         if self._is_quoted_call(start, end):
@@ -217,9 +212,9 @@ class MarkerJudge:
 
     def _begins_line_or_sentence(self) -> bool:
         """True if a line begins at the cursor, or the end of a sentence is before it."""
-        if self.out.after_call or any("\n" in spaces for spaces in self.context.spaces):
+        if self.after_call or any("\n" in spaces for spaces in self.context.spaces):
             return True
-        before = self.out.before.text()
+        before = self.text_before()
         return before is not None and before.last_but(_CLOSING_SIGNS) in _SENTENCE_ENDS
 
     def _is_quoted_call(self, start: int, end: int) -> bool:
@@ -232,12 +227,12 @@ class MarkerJudge:
             return True
         if context.state.region != IN_CONTENT and context.program.header is None:
             return False
-        spaces = "\n" if self.out.at_start or self.out.after_call else "".join(context.spaces)
-        evidence = self.out.before.evidence(spaces)
+        spaces = "\n" if self.at_start or self.after_call else "".join(context.spaces)
+        evidence = self.evidence(spaces)
         if evidence == NO_EVIDENCE:
             self._quotes_calls = False
             return False
-        if evidence == IN_FENCE and self.out.before.quoted_calls != NOT_IN_FENCES:
+        if evidence == IN_FENCE and self.quoted_calls != NOT_IN_FENCES:
             self.in_fence = True
             return False
         context.report("quoted_call", start, end)
@@ -261,20 +256,20 @@ class MarkerJudge:
         cur = self.context.cur
         before = "".join(self.context.spaces) + cur.text[cur.pos : start]
         text = before.rstrip(WS)
-        if not text and (self.out.at_start or self.out.fresh or self.out.after_call):
-            return self.out.at_start or self.out.after_call or self.context.tools.known
-        end = (text or self.out.before.last_piece)[-1:]
+        if not text and (self.at_start or self.fresh or self.after_call):
+            return self.at_start or self.after_call or self.context.tools.known
+        end = (text or self.last_piece)[-1:]
         begins = "\n" in before[len(text) :] or (end in _SENTENCE_ENDS and end != ":" and len(text) < len(before))
         return begins and self.context.tools.known
 
     def right_after_call(self, start: int) -> bool:
         cur = self.context.cur
-        return self.out.after_call and not cur.text[cur.pos : start].strip(WS)
+        return self.after_call and not cur.text[cur.pos : start].strip(WS)
 
     def _nothing_before(self, start: int) -> bool:
         """True if the region has only had white space before ``start``."""
         cur = self.context.cur
-        return self.out.at_start and not cur.text[cur.pos : start].strip(WS)
+        return self.at_start and not cur.text[cur.pos : start].strip(WS)
 
     def _may_begin(self, rule: MarkerRule, start: int) -> bool:
         """True if a marker that counts only at the start is there; the start of the turn counts once."""

@@ -50,7 +50,7 @@ class Runner(ReaderContext):
         ReaderContext.__init__(self, program, tools, receiver, max_held, reasoning_calls)
         self._mode: int = READ_TEXT if program.header is None else READ_HEADER_START
         self._text: FreeText = FreeText(self)
-        self._emitter: CallEmitter = CallEmitter(self, self._text.out, make_id, first_index)
+        self._emitter: CallEmitter = CallEmitter(self, self._text, make_id, first_index)
         # Most outputs have neither calls nor headers, so their readers are made when they are needed.
         self._calls: CallReader | None = None
         self._headers: HeaderReader | None = None
@@ -135,7 +135,7 @@ class Runner(ReaderContext):
                 if self.tentative is not None:
                     return self._end_tentative_calls(False)
                 self._mode = READ_TEXT
-                self._text.out.after_call = True
+                self._text.after_call = True
                 self._emitter.close_call()
                 return False
             return self._end_undecided()
@@ -171,14 +171,14 @@ class Runner(ReaderContext):
     def _drops_cut(self) -> bool:
         """True if the speculation begins with an opener and is not to be shown."""
         if self.shows_cut_calls:
-            self._text.out.has_policy_text = True
+            self._text.has_policy_text = True
             return False
         if self.tentative is not None and self.tentative.kind != IN_REASONING_TEXT:
             return False
         header = self.program.header
         if header is not None and self._mode == READ_HEADER:
             raw = self.speculation.raw(self.cur)
-            if self._text.judge.header_doubt == IS_TEXT or header.is_sentence(raw):
+            if self._text.header_doubt == IS_TEXT or header.is_sentence(raw):
                 return False
         if header is not None and not self.speculation.opener:
             return not header.is_one_word
@@ -195,7 +195,7 @@ class Runner(ReaderContext):
         self.undo_speculation()
         self.state = self.speculation.origin
         self._mode = READ_TEXT
-        self._text.out.after_call = True
+        self._text.after_call = True
         self.spaces = []
         self.ledger.mark(MARKUP, start)
         self._report_cut(in_header, start)
@@ -207,7 +207,7 @@ class Runner(ReaderContext):
         self.ledger.mark(DROPPED, end)
 
     def _enter_text(self, index: int) -> None:
-        self._text.out.enter(index)
+        self._text.enter(index)
         self._mode = READ_TEXT
 
     def _release(self, too_long: bool = False) -> None:
@@ -234,7 +234,7 @@ class Runner(ReaderContext):
             # Reasoning was closed after the call, and the output went on.
             before = raw[: tentative.close_start]
             rest = raw[tentative.close_start :]
-            self._text.out.emit_opener(before, self.base + cur.pos - len(rest), speculation.opener)
+            self._text.emit_opener(before, self.base + cur.pos - len(rest), speculation.opener)
             cur.text = rest + cur.text[cur.pos :]
             self.base += cur.pos - len(rest)
             cur.pos = 0
@@ -250,11 +250,11 @@ class Runner(ReaderContext):
         else:
             cur.pos -= len(raw) - size
         if had_calls and tentative is not None and tentative.kind == QUOTED:
-            self._text.out.emit_quotation(raw, start + size)
+            self._text.emit_quotation(raw, start + size)
         elif is_opener:
-            self._text.out.emit_opener(raw[:size], start + size, min(speculation.opener, size))
+            self._text.emit_opener(raw[:size], start + size, min(speculation.opener, size))
         else:
-            self._text.out.emit_trimmed(raw[:size], start + size)
+            self._text.emit_trimmed(raw[:size], start + size)
 
     def _call_reader(self) -> CallReader:
         calls = self._calls
@@ -274,18 +274,18 @@ class Runner(ReaderContext):
         """Begin to read calls, whose opener in free text ends at ``end``. (A header enters its call by itself.)"""
         cur = self.cur
         self.speculate(end - cur.pos)
-        if self._text.judge.in_fence:
+        if self._text.in_fence:
             self.report("fenced_call", cur.pos, end)
         if self.tentative is None:
             if self.state.region == IN_REASONING and self.reasoning_calls == RECOVER:
                 self.begin_tentative_calls(IN_REASONING_TEXT)
             elif rule.where in (ON_ITS_LINE, ON_ANY_LINE):
                 self.begin_tentative_calls(ALONE)
-            elif self._text.out.quotes:
+            elif self._text.quotes:
                 self.begin_tentative_calls(QUOTED)
             elif not self.has_id(cur.pos, end):
-                self._begin_quotation(self._text.out.closing_sign)
-        self._text.out.unproven = self.checks_ids and not self.has_id(cur.pos, end)
+                self._begin_quotation(self._text.closing_sign)
+        self._text.unproven = self.checks_ids and not self.has_id(cur.pos, end)
         opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[cur.pos : end]
         cur.pos += len(opener)
         calls = self._calls or self._call_reader()
@@ -328,15 +328,15 @@ class Runner(ReaderContext):
             return True
         self.spaces = []
         self._mode = READ_TEXT
-        self._text.out.after_call = True
+        self._text.after_call = True
         if further:
             cur.pos = len(cur.text)
             self.ledger.back_to(self.base + cur.pos - len(rest))
             if not self.shows_cut_calls:
                 self._report_cut(False, self.base + cur.pos - len(rest))
             elif rest.strip(WS):
-                self._text.out.has_policy_text = True
-                self._text.out.emit(rest, self.base + cur.pos)
+                self._text.has_policy_text = True
+                self._text.emit(rest, self.base + cur.pos)
         return False
 
     # -- the end of the turn ------------------------------------------------------------------------------------

@@ -7,9 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, final
+from typing import Final
 
-from .context import ReaderContext
 from .diagnostics import DiagnosticCode
 from .events import EventReceiver
 from .evidence import Evidence
@@ -20,8 +19,7 @@ from .program import IN_CONTENT, IN_REASONING
 _NOBODY: Final = EventReceiver()
 
 
-@final
-class TextWriter:
+class TextWriter(Evidence):
     """Writes the free text of one output."""
 
     # Defaults in the class cost nothing per output.
@@ -42,23 +40,18 @@ class TextWriter:
     _with_text: tuple[int, ...] = ()
     """Regions of messages with headers that had text: messages of one region are joined."""
 
-    def __init__(self, context: ReaderContext) -> None:
-        self.context: ReaderContext = context
-        self.before: Evidence = Evidence(context)
-        """The text so far."""
-
     def begin_message(self, index: int) -> None:
         """Begin a message of its own, in the state of this index."""
         self.enter(index)
         self.fresh = True
         self.lead = ""
-        self.before.forget(IN_CONTENT)
+        self.forget(IN_CONTENT)
 
     def begin_output(self) -> None:
         """Begin the output here: all before it was the prompt's."""
         self.context.spaces = []
         self.after_call = False
-        self.before.clear()
+        self.forget_all()
         self._with_text = ()
 
     def finish(self) -> None:
@@ -76,8 +69,8 @@ class TextWriter:
         self.at_start = True
         self.after_call = False
 
-    def leave_calls(self, kept: bool) -> None:
-        """Go on with content after calls. ``kept``: the last one has not become text."""
+    def go_on_after_calls(self, kept: bool) -> None:
+        """Go on with text after calls. ``kept``: the last one has not become text."""
         self.at_start = False
         self.fresh = False
         self.after_call = kept
@@ -85,30 +78,30 @@ class TextWriter:
     def emit_opener(self, text: str, end: int, size: int) -> None:
         """Emit text that begins with an opener of calls of this size, which is text, too."""
         self.emit_trimmed(text[:size], end - len(text) + size)
-        self.before.take_opener()
+        self.remember_opener()
         self.emit_trimmed(text[size:], end)
 
     def has_text_on_line(self, spaces: Sequence[str]) -> bool:
         """True if text precedes, on the same line, what follows this white space."""
-        last = self.before.last_piece
+        last = self.last_piece
         before = last[len(last.rstrip(WS)) :] + "".join(spaces)
         return not (self.at_start or self.after_call or self.fresh) and "\n" not in before
 
     @property
     def quotes(self) -> bool:
         """True if the text ends in a single backtick that opens inline code."""
-        return not self.context.spaces and self.before.opens_code
+        return not self.context.spaces and self.opens_code
 
     @property
     def closing_sign(self) -> str:
         """The sign that closes the inline code or the quotation around the marker at the cursor; empty without one."""
-        return "" if self.at_start or self.after_call else self.before.closing_sign("".join(self.context.spaces))
+        return "" if self.at_start or self.after_call else self.sign_that_closes("".join(self.context.spaces))
 
     def emit_quotation(self, text: str, end: int) -> None:
         """Emit a quoted call. It is a word of the inline code around it, whatever its own text is."""
-        place = self.before.place()
+        place = self.place()
         self.emit_trimmed(text, end)
-        self.before.return_to(place)
+        self.return_to(place)
 
     def pass_on(self, text: str) -> None:
         """Take note of text before the cursor that has been emitted without being read."""
@@ -200,15 +193,14 @@ class TextWriter:
         """Emit text of the state unchanged."""
         context = self.context
         region = context.state.region
-        before = self.before
         if self.unproven and self.after_call:
             self.unproven = False
             context.ledger.report("unproven_call", end - len(text), end - len(text))
-        if self.at_start or self.after_call or region != before.region:
-            before.begin_line(region)
+        if self.at_start or self.after_call or region != self.region_before:
+            self.begin_line(region)
             if self.at_start:
                 self._begin_text(region)
-        before.add(text)
+        self.remember(text)
         if region == IN_CONTENT:
             context.receiver.content(text)
             context.ledger.mark(CONTENT_TEXT, end)
