@@ -205,7 +205,12 @@ class Reads:
 @pytest.mark.parametrize(
     ("format", "shape", "reads"),
     [("hermes", shape, 2) for shape in WRITTEN if "argument" not in shape and shape != "numbers"]
-    + [("minimax_m2", "signs", 9), ("hermes", "numbers", 40), ("qwen3_coder", "signs argument", 50)],
+    + [
+        ("minimax_m2", "signs", 9),
+        ("hermes", "numbers", 40),
+        ("qwen3_coder", "signs argument", 50),
+        ("gemma4", "signs argument", 180),
+    ],
 )
 def test_text_that_models_write_is_not_read(
     format: str, shape: str, reads: int, monkeypatch: pytest.MonkeyPatch

@@ -32,9 +32,17 @@ def compile_literal(frame: CallSyntax, arguments: LiteralArguments) -> LiteralBo
     begun = {re.escape(head[:i]) for head in heads for i in range(len(head) + 1)}
     syntax.escaped_prefix = re.compile(rf"(?:{_KEY_BEGUN}|{_KEY}(?:{'|'.join(begun)}))\Z")
     syntax.quoted = arguments.quoted
-    watched = re.escape(f")]}}{frame.stops.first_characters}{syntax.quotes.first_characters}")
-    syntax.watched = re.compile(f"[,{watched}]")
-    syntax.watched_last = re.compile(f"[{watched}]")
+    syntax.watched = _watched(frame, arguments)
     raw = () if arguments.escapes else arguments.quotes[:1]
     syntax.escaping = tuple(quote for quote in ("'", '"') if quote not in raw)
     return LiteralBody(syntax)
+
+
+def _watched(frame: CallSyntax, arguments: LiteralArguments) -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
+    """Return `LiteralSyntax.watched`."""
+    markers = "".join({quote[0] for quote in arguments.quotes}.difference("'\""))
+    patterns = {}
+    for closer in ("", arguments.close, ")", "]", "}"):
+        ends = re.escape(closer + frame.stops.first_characters + markers)
+        patterns[closer] = (re.compile(f"[{ends}]"), re.compile(f"[,{ends}]"))
+    return patterns

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from .. import tags
@@ -110,8 +111,6 @@ def _item_follows(place: LiteralPlace, cur: Cursor, pos: int, depth: int, takes_
 # -- strings between markers --------------------------------------------------------------------------------------
 
 _NEXT_KEY: Final = re.compile(r",[ \t\r\n]*+([\w.\-]++)[ \t\r\n]*+:[ \t\r\n]*+\Z")
-_TAIL: Final = re.compile(r"(?:[)\]}][)\]} \t\r\n]*+|,[ \t\r\n]*+[\w.\-]*+[ \t\r\n]*+(?::[ \t\r\n]*+)?+)\Z")
-"""The beginning of what may end a string whose closing marker is missing."""
 _AFTER_COMMA: Final = re.compile(r"([ \t\r\n]*+)(?:([^\W\d][\w.\-]*+)[ \t\r\n]*+:|[\"'<)\]}]|\Z)")
 """What may follow the comma after a value: a key, which may be quoted or between markers, or a close."""
 _AFTER_COMMA_BEGUN: Final = re.compile(r"[ \t\r\n]*+(?:[^\W\d][\w.\-]*+[ \t\r\n]*+)?\Z")
@@ -121,10 +120,18 @@ _NEXT_LINE: Final = re.compile(r"[ \t\r\n]*+([^\W\d][\w.\-]*+)[ \t]*+[:=]")
 _NEXT_LINE_BEGUN: Final = re.compile(r"[ \t\r\n]*+(?:[^\W\d][\w.\-]*+[ \t]*+)?\Z")
 
 
-def tail_from(text: str, pos: int, end: int) -> int:
+@lru_cache(maxsize=16)
+def _tail(closer: str) -> re.Pattern[str]:
+    """Return what matches the beginning of whatever may end a string whose closing marker is missing, where this
+    character closes what is open."""
+    closes = rf"{re.escape(closer)}[)\]}} \t\r\n]*+|" if closer else ""
+    return re.compile(rf"(?:{closes},[ \t\r\n]*+[\w.\-]*+[ \t\r\n]*+(?::[ \t\r\n]*+)?+)\Z")
+
+
+def tail_from(place: LiteralPlace, text: str, pos: int, end: int) -> int:
     """Return where the text in front of ``end`` begins that may end a string between markers, as the next text
     decides."""
-    found = _TAIL.search(text, max(pos, end - _MAX_TAIL), end)
+    found = _tail(place.closers[-1]).search(text, max(pos, end - _MAX_TAIL), end)
     return end if found is None else found.start()
 
 

@@ -27,10 +27,9 @@ class LiteralSyntax:
         a literal is a string without quotes."""
         self.escaping: tuple[str, ...] = ()
         """Quotes of strings in which a backslash escapes."""
-        self.watched: re.Pattern[str] = NOTHING
-        """The first character of whatever may end a string between markers."""
-        self.watched_last: re.Pattern[str] = NOTHING
-        """The same where no declared argument may follow."""
+        self.watched: dict[str, tuple[re.Pattern[str], re.Pattern[str]]] = {}
+        """What closes the place of a string between markers → the first character of whatever may end the string, if no
+        declared argument may follow, and if one may."""
         self.escaped: re.Pattern[str] = NOTHING
         """Matches arguments that were copied into a string, with escapes, up to the first escape."""
         self.escaped_prefix: re.Pattern[str] = NOTHING

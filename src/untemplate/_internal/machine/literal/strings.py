@@ -65,7 +65,7 @@ class StringReader:
         syntax = self._syntax
         self._quote = literal_set(quote)
         self._backslash = _UNKNOWN if quote[0] in syntax.escaping else _TEXT
-        self._watched = None if quote[0] in "'\"" else syntax.watched
+        self._watched = None if quote[0] in "'\"" else syntax.watched[self._place.closers[-1]][True]
         self._doubtful = False
         self._value = self._conversion() if syntax.quoted == "all" and len(self._place.closers) == 1 else None
         if self._value is None:
@@ -220,12 +220,12 @@ class StringReader:
 
     def _undecided_end(self, cur: Cursor) -> tuple[int, int]:
         """Return where the text ends that is part of the string for sure, and MORE: the text does not end it."""
-        self._watched = self._syntax.watched if self._place.awaits_key() else self._syntax.watched_last
+        self._watched = self._syntax.watched[self._place.closers[-1]][self._place.awaits_key()]
         text = cur.text
         if cur.final:
             return len(text), MORE
         end = min(self._quote.undecided_from(text, cur.pos), self._place.stops.undecided_from(text, cur.pos))
-        return tail_from(text, cur.pos, end), MORE
+        return tail_from(self._place, text, cur.pos, end), MORE
 
     def _end_at_quote(self, cur: Cursor, quote: re.Match[str], out: CallHandler) -> tuple[int, int]:
         """Return where the string ends at this marker, or before a key in front of it, and DONE or MORE."""
