@@ -591,7 +591,8 @@ def _compile_channel_calls(fmt: Format, channels: Channels) -> CallSyntax:
     syntax.after = Literals(dict.fromkeys(closes, tags.CALL_CLOSE))
     syntax.closes = not syntax.after.empty
     syntax.plain_close = _plain_close(syntax)
-    stops = (*syntax.after.tags, *channels.open.spellings, *_spellings(fmt.turn.end))
+    headers = (*channels.open.spellings, *_spellings(channels.channel))
+    stops = (*syntax.after.tags, *headers, *_spellings(fmt.turn.end))
     syntax.stops = Literals(dict.fromkeys(stops, tags.CALL_CLOSE))
     syntax.name = NameSyntax("{name}")
     syntax.body = compile_json(syntax)
