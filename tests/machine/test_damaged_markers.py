@@ -164,9 +164,11 @@ def test_other_text_before_a_call_is_no_piece_of_a_marker(text: str) -> None:
         ("<think>\nHm.ping</tool_call>", "</tool_call>"),
         ('<think>\n{"name": "ping", "arguments": {}}', '{"name": "ping"'),
         ('<think>\nHm. <tool_call>{"name": ping', "<tool_call>"),
+        ('<think>\n{"name": "ping", "arguments": {}}\n</think>', '{"name": "ping"'),
+        ('<think>\n<tool_call>{"name": ping}}</tool_cal>\n<tool_call>{"name": "ping", "arguments": {}}', "<tool_call>"),
     ],
 )
-def test_a_call_in_reasoning_that_nothing_closed_is_reported(raw: str, found: str) -> None:
+def test_a_call_in_reasoning_that_is_no_draft_is_reported(raw: str, found: str) -> None:
     parsed = OutputParser.named("hermes+qwen3").parse(raw, tools=TOOLS)
     assert [(d.code, d.text) for d in parsed.diagnostics if d.code == "call_like_text"] == [("call_like_text", found)]
 
@@ -264,8 +266,30 @@ def test_calls_in_pythons_syntax_that_stay_content_are_reported(text: str) -> No
         assert [code for code, _ in diagnostics] == ["call_like_text"]
 
 
-def test_a_function_in_prose_is_no_call() -> None:
-    assert read("pythonic", 'The function get_weather(city="Oslo") returns text, and so does ping().')[1] == []
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("lfm2", '好的。[get_weather(city="Oslo"), ping()]', '[get_weather(city="Oslo")'),
+        ("lfm2", '<|to[get_weather(city="Oslo")]', '[get_weather(city="Oslo")'),
+        ("lfm2", "|>[ping()]", "[ping()"),
+        ("gemma4", 'Look.<|tool_calget_weather{city:<|"|>Oslo<|"|>}', "tool_calget_weather{"),
+        ("functionary_v3.1", 'Look.<functionxget_weather>{"city": "Oslo"}', "functionxget_weather>{"),
+    ],
+)
+def test_a_call_after_a_piece_of_its_opener_is_reported(name: str, text: str, found: str) -> None:
+    assert read(name, text) == ([], [("call_like_text", found)], text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'The function get_weather(city="Oslo") returns text, and so does ping().',
+        "It is places[ping()] then.",
+        "See <b>overping {x}</b>.",
+    ],
+)
+def test_a_function_in_prose_is_no_call(text: str) -> None:
+    assert read("pythonic", text)[1] == []
 
 
 @pytest.mark.parametrize(

@@ -87,3 +87,14 @@ def test_a_header_in_the_middle_of_a_sentence_is_text(text: str, codes: list[str
     raw = f"<|channel|>analysis<|message|>{text}{ANSWER}"
     expected = {"reasoning": text, "content": "No.", "diagnostics": codes}
     check("gpt-oss", raw, expected, exhaustive=True, roundtrip=False)
+
+
+@pytest.mark.parametrize("header", ["<|channel|>final", "<|start|>assistant<|channel|>final"])
+def test_a_header_ends_broken_arguments(header: str) -> None:
+    raw = f'<|channel|>commentary to=functions.f<|message|>{{"a": 1\n{header}<|message|>No.'
+    expected = {
+        "content": "No.",
+        "tool_calls": [("f", '{"a": 1\n', "invalid_json")],
+        "diagnostics": ["invalid_json", "broken_json"],
+    }
+    check("gpt-oss", raw, expected, exhaustive=True, roundtrip=False)

@@ -28,7 +28,7 @@ _NAMED_BEFORE: Final = re.compile(
 )
 """Matches a name directly before an object, or before the first member of one whose brace is damaged. A word may come
 between, which may be the name as well."""
-_BEFORE_CALL: Final = ".!?: \t\n"
+_BEFORE_CALL: Final = ".!?:> \t\n"
 _NAME_AS_KEY: Final = re.compile(r'\{\s{0,64}"([^"\\\n]{1,256})"\s{0,64}:\s{0,64}\{')
 """Matches an object in an object, with its key."""
 _CALLED: Final = re.compile(
@@ -36,15 +36,25 @@ _CALLED: Final = re.compile(
 )
 """Matches a call in Python's syntax, with arguments, that begins a line or a sentence. One without is prose."""
 _LISTED: Final = re.compile(
-    r"(?:^[ \t]{0,64}+|[.!?:][ \t]++)\[([\w.\-]{1,256}+)\((?:\)|\w{1,64}+=[^\n()]{1,256}+\)?)", re.MULTILINE
+    r"(?:^[ \t]{0,64}+|[.!?:][ \t]++|(?<!\s))\[([\w.\-]{1,256}+)\(\w{1,64}+=[^\n()]{1,256}+\)?", re.MULTILINE
 )
-"""Matches the first call of a list in Python's syntax."""
+"""Matches the first call of a list in Python's syntax, with arguments. In prose, white space is before a bracket."""
+_LISTED_ALONE: Final = re.compile(r"(?:^[ \t]{0,64}+|[.!?:>][ \t]*+)\[([\w.\-]{1,256}+)\(\)", re.MULTILINE)
+"""Matches one without arguments. After other text it may be an index in code."""
+_OPENS_MARKER: Final = "<|[｜"
 
 
-def _is_offered(name: str, tools: Collection[str] | None) -> bool:
-    """True if this is the name of an offered tool, maybe after the end of a sentence (``Sure.get_weather``), or after
-    a letter in the place of a marker's last sign (``>>xget_weather``)."""
-    return tools is None or name in tools or name.rpartition(".")[2] in tools or name[1:] in tools
+def _is_offered(found: re.Match[str], tools: Collection[str] | None) -> bool:
+    """True if what was found is the name of an offered tool. It may come after the end of a sentence
+    (``Sure.get_weather``), after a letter in the place of a marker's last sign (``>>xget_weather``), or after the first
+    letters of a damaged marker (``<|tool_caget_weather``)."""
+    if tools is None:
+        return True
+    name = found.group(1)
+    if name in tools or name.rpartition(".")[2] in tools or name[1:] in tools:
+        return True
+    at = found.start(1)
+    return at > 0 and found.string[at - 1] in _OPENS_MARKER and name.endswith(tuple(tools))
 
 
 def _at(found: re.Match[str]) -> tuple[int, str]:
@@ -68,7 +78,7 @@ class CallLike:
         for pattern in self._patterns_of_calls(content, tools):
             end = len(content) if found is None else found[0]
             places = pattern.finditer(content, 0, end)
-            named = islice((n for n in places if tools is None or _is_offered(n.group(1), tools)), MOST_LOOKED_AT)
+            named = islice((n for n in places if _is_offered(n, tools)), MOST_LOOKED_AT)
             found = next((_at(n) for n in named if not in_code(content, n.start())), found)
         return found
 
@@ -94,7 +104,7 @@ class CallLike:
         bodies = [way.body for way in self._format.tools]
         patterns = [_NAMED, _NAMED_BEFORE]
         if self.is_literal:
-            patterns += [_CALLED, _LISTED]
+            patterns += [_CALLED, _LISTED, _LISTED_ALONE]
         if any(isinstance(body, JsonBody) and body.name_is_key for body in bodies):
             patterns.append(_NAME_AS_KEY)
         return patterns

@@ -219,7 +219,7 @@ class FormatStream(StreamBackend):
         if problems:
             result.diagnostics = self._diagnostics(problems)
         result.diagnostics += in_content
-        result.diagnostics += reports.reasoning(result.reasoning)
+        result.diagnostics += reports.reasoning(result)
         result.diagnostics += reports.values()
         at_edge = None if result.diagnostics else reports.edges(result)
         if at_edge is not None:

@@ -47,7 +47,7 @@ class TextReports:
         """Report a marker of another format in the content, and text that looks like a call of this one, or else a
         marker that was not read as one. A call after which a close stayed content is ``recovered``: text of it may be
         content."""
-        if text is None or not (_may_hold_markers(text) or self._markers.has_lines or self._may_be_called(text)):
+        if text is None or not self._is_worth_reading(text):
             return []
         foreign = foreign_marker(text, self._own)
         found = [] if foreign is None else [self._foreign(text, *foreign)]
@@ -60,9 +60,10 @@ class TextReports:
                 ended[-1].recover()
         return [*found, unread]
 
-    def _may_be_called(self, text: str) -> bool:
-        """True if a text may hold calls that have none of these characters."""
-        return "(" in text and self._markers.calls.is_literal
+    def _is_worth_reading(self, text: str) -> bool:
+        """True if a text may hold a marker, or a call that is written without one."""
+        may_be_called = "(" in text and self._markers.calls.is_literal
+        return may_be_called or self._markers.has_lines or _may_hold_markers(text)
 
     def _foreign(self, content: str, marker: str, place: int, meaning: str) -> Diagnostic:
         start = self._raw.find(content[place : place + 64])
@@ -91,19 +92,30 @@ class TextReports:
             return None
         return self._unread("unread_marker", content, *found)
 
-    def reasoning(self, text: str | None) -> list[Diagnostic]:
-        """Report a marker in reasoning that was not read as one, or else a call in reasoning that was not closed."""
-        if text is None or not (_may_hold_markers(text) or self._markers.has_lines):
+    def reasoning(self, result: ParsedOutput) -> list[Diagnostic]:
+        """Report a marker in reasoning that was not read as one, or else a call in reasoning that was not closed, or
+        is all of the message."""
+        text = result.reasoning
+        if text is None or not self._is_worth_reading(text):
             return []
         closed = self._machine.has_closed_reasoning
         found = self._markers.in_reasoning(text, closed)
         if found is not None:
             return [self._unread("unread_marker", text, *found)]
-        tools = self._machine.tools
-        if not closed and self._may_report_calls():
-            names = tools.names if tools.known else None
-            found = self._markers.call_in_reasoning(text, names, bool(self._machine.calls))
+        found = None if closed and not self._is_all(result) else self._call_in_reasoning(text)
         return [] if found is None else [self._unread("call_like_text", text, *found)]
+
+    @staticmethod
+    def _is_all(result: ParsedOutput) -> bool:
+        """True if the message is reasoning and nothing else."""
+        return not (result.tool_calls or (result.content or "").strip())
+
+    def _call_in_reasoning(self, text: str) -> tuple[int, str] | None:
+        if not self._may_report_calls():
+            return None
+        tools = self._machine.tools
+        names = tools.names if tools.known else None
+        return self._markers.call_in_reasoning(text, names, bool(self._machine.calls))
 
     def values(self) -> Iterator[Diagnostic]:
         """Yield a report of each call with markup that its values hold."""

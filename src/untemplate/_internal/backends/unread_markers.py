@@ -86,11 +86,13 @@ class UnreadMarkers:
     def call_in_reasoning(self, reasoning: str, tools: Collection[str] | None, drafts: bool) -> tuple[int, str] | None:
         """Return the place of the first text that looks like a call, as ``CallLike.find`` does, or of a marker around
         content, in reasoning that was not closed. A message with a header has an end of its own, so the text has to
-        end in the call. ``drafts``: what begins with a whole opener is a draft, because calls follow."""
+        end in the call. ``drafts``: what begins with a whole opener is a draft, because calls follow, unless they
+        follow it directly."""
         if self._format.channels is not None and not reasoning.rstrip().endswith(("}", *self.closes_of_calls)):
             return None
         found = self.calls.find(reasoning, tools)
-        if drafts and found is not None and found[1] in self._call_openers:
+        is_last = reasoning.rstrip()[-1:] in {*_EDGES, "}"}
+        if drafts and not is_last and found is not None and found[1] in self._call_openers:
             found = None
         return min(filter(None, (found, self._around_in(reasoning))), default=None)
 
