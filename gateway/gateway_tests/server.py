@@ -57,9 +57,11 @@ def running(
     *,
     load: Callable[[], Awaitable[Model]] | None = None,
     loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+    patience: float = LONG,
     **settings: Any,
 ) -> Iterator[Running]:
-    """Serve these models from a thread until the block ends; ``load`` makes a model in the server's loop."""
+    """Serve these models from a thread until the block ends; ``load`` makes a model in the server's loop, in
+    ``patience`` seconds at most."""
     manager = Manager(models, any_name=settings.get("any_model_name", False))
     settings.setdefault("shutdown_grace", 1.0)
     held = Settings(**settings)
@@ -86,7 +88,7 @@ def running(
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    until = time.monotonic() + LONG
+    until = time.monotonic() + patience
     while not server.started:
         if time.monotonic() > until or not thread.is_alive():
             raise RuntimeError("the server did not start")

@@ -23,14 +23,21 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.vllm_api.parser_examples import Tokenizer, message
+from tests.vllm_api.parser_examples import Tokenizer, hermes, message, qwen_coder
 from untemplate import OutputParser
 from untemplate._internal.render import expressible, render
 from untemplate.batch import parse_many
 from untemplate.format import Format
 from untemplate.formats import named, names
 from untemplate.messages import DeltaMessage
-from untemplate.vllm_api import DelegatingParser, Parser, _WrappedParser
+from untemplate.vllm_api import (
+    DelegatingParser,
+    Parser,
+    ParserEngine,
+    ReasoningParserManager,
+    ToolParserManager,
+    _WrappedParser,
+)
 from untemplate.vllm_api._format_parsers import parser_class, reasoning_class, tool_class
 
 TOOLS = [
@@ -133,6 +140,16 @@ def halves_set(cls: type[Any], fmt: Format, tokenizer: Any) -> Any:
     return parser
 
 
+def subclass(fmt: Format, tokenizer: Any) -> Any:
+    class Own(Parser):
+        def __init__(self, tokenizer: Any) -> None:
+            self.model_tokenizer = tokenizer
+            self.reasoning_parser = reasoning_class(fmt)(tokenizer)
+            self.tool_parser = tool_class(fmt)(tokenizer)
+
+    return Own(tokenizer)
+
+
 def wrapped(fmt: Format, tokenizer: Any) -> Any:
     halves = {"reasoning_parser_cls": reasoning_class(fmt), "tool_parser_cls": tool_class(fmt)}
     return type("Wrapped", (_WrappedParser,), halves)(tokenizer)
@@ -147,10 +164,17 @@ def one_half(kind: str, fmt: Format, tokenizer: Any) -> Any:
     return parser
 
 
-class _Foreign:
-    """A half of somebody else: only the methods of vLLM's interface, under the given names."""
+def foreign_class(half: type[Any], renamed: dict[str, str]) -> type[Any]:
+    """Return a half of somebody else: only the methods of vLLM's interface, under the given names."""
 
-    def __init__(self, half: Any, renamed: dict[str, str]) -> None:
+    def make(self: Any, tokenizer: Any, *_: Any) -> None:
+        self.half = half(tokenizer)
+
+    def method(name: str) -> Callable[..., Any]:
+        return lambda self, *args: getattr(self.half, name)(*args)
+
+    methods = {
+        renamed.get(name, name): method(name)
         for name in (
             "extract_reasoning",
             "extract_reasoning_streaming",
@@ -160,10 +184,10 @@ class _Foreign:
             "extract_content_ids",
             "adjust_initial_state_from_prompt",
             "finish_streaming",
-            "reads_prompts",
-        ):
-            if hasattr(half, name):
-                setattr(self, renamed.get(name, name), getattr(half, name))
+        )
+        if hasattr(half, name)
+    }
+    return type("Foreign", (), {**methods, "__init__": make, "reads_prompts": half.reads_prompts})
 
 
 OLD = {
@@ -174,9 +198,32 @@ OLD = {
 
 def foreign(renamed: dict[str, str], fmt: Format, tokenizer: Any) -> Any:
     parser = DelegatingParser(tokenizer)
-    parser.reasoning_parser = _Foreign(reasoning_class(fmt)(tokenizer), renamed)
-    parser.tool_parser = _Foreign(tool_class(fmt)(tokenizer), renamed)
+    parser.reasoning_parser = foreign_class(reasoning_class(fmt), renamed)(tokenizer)
+    parser.tool_parser = foreign_class(tool_class(fmt), renamed)(tokenizer)
     return parser
+
+
+def registered(renamed: dict[str, str], fmt: Format, tokenizer: Any) -> OutputParser:
+    """Return the `OutputParser` of two names that are registered for classes of somebody else."""
+    ReasoningParserManager.register_module("door", True, foreign_class(reasoning_class(fmt), renamed))
+    ToolParserManager.register_module("door", True, foreign_class(tool_class(fmt), renamed))
+    return OutputParser(tokenizer, reasoning_parser_name="door", tool_parser_name="door")
+
+
+def registered_whole(renamed: dict[str, str], fmt: Format, case: Case) -> Message:
+    return of_parsed(registered(renamed, fmt, case.tokenizer).parse(case.text, tools=TOOLS, prompt=ids_of(case)))
+
+
+def registered_stream(renamed: dict[str, str], fmt: Format, case: Case, pieces: list[str]) -> Message:
+    stream = registered(renamed, fmt, case.tokenizer).stream(tools=TOOLS, prompt=ids_of(case))
+    deltas: list[DeltaMessage | None] = [delta for piece in pieces for delta in stream.feed(piece)]
+    return added(deltas + stream.finish("stop"))
+
+
+@pytest.fixture(autouse=True)
+def _no_name_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    for manager in (ReasoningParserManager, ToolParserManager):
+        monkeypatch.setattr(manager, "_registered", {})
 
 
 def of_vllm(make: Callable[[Format, Any], Any]) -> Door:
@@ -254,17 +301,26 @@ VLLM: dict[str, Door] = {
     "FormatParser": of_vllm(lambda fmt, tokenizer: parser_class(fmt)(tokenizer)),
     "DelegatingParser, halves set": of_vllm(partial(halves_set, DelegatingParser)),
     "Parser, halves set": of_vllm(partial(halves_set, Parser)),
+    "a subclass that sets its halves": of_vllm(subclass),
     "_WrappedParser": of_vllm(wrapped),
     "reasoning alone": of_vllm(partial(one_half, "reasoning")),
     "calls alone": of_vllm(partial(one_half, "tool")),
     "foreign halves": of_vllm(partial(foreign, {})),
     "foreign halves, old names": of_vllm(partial(foreign, OLD)),
+    "registered classes": Door(partial(registered_whole, {}), partial(registered_stream, {})),
+    "registered classes, old names": Door(partial(registered_whole, OLD), partial(registered_stream, OLD)),
 }
-APART = ("foreign halves", "foreign halves, old names")
+APART = ("foreign halves", "foreign halves, old names", "registered classes", "registered classes, old names")
 """Doors that pass text from half to half. In messages with channels the reasoning half streams the calls itself; its
 method has no tools, so arguments keep the types that they are written with.
 """
-ALIKE = ("FormatParser", "DelegatingParser, halves set", "Parser, halves set", "_WrappedParser")
+ALIKE = (
+    "FormatParser",
+    "DelegatingParser, halves set",
+    "Parser, halves set",
+    "a subclass that sets its halves",
+    "_WrappedParser",
+)
 """Doors that have the same message."""
 
 
@@ -375,6 +431,31 @@ def check_stream(whole: Message, streamed: Message, told: str) -> None:
     assert before == whole["calls"], told
     assert streamed["reasoning"] == whole["reasoning"], told
     assert whole["content"].startswith(streamed["content"]), told
+
+
+CONFIGS = {"hermes": hermes(), "qwen3_coder": qwen_coder()}
+"""Format of calls → a config that reads them, with the reasoning of qwen3."""
+
+
+def check_config(name: str, rng: random.Random | None) -> None:
+    def make(fmt: Format, tokenizer: Any) -> ParserEngine:
+        return ParserEngine(tokenizer, TOOLS, parser_engine_config=CONFIGS[name])
+
+    fmt = named(name, reasoning="qwen3")
+    for case in cases(fmt, rng):
+        check_door(f"config of {name}", of_vllm(make), fmt, case, rng or random.Random(1))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_config(name: str) -> None:
+    for seed in range(20):
+        check_config(name, random.Random(seed))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_config_with_every_cut(name: str) -> None:
+    check_config(name, None)
 
 
 @pytest.mark.parametrize("name", names())

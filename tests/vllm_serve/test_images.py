@@ -77,7 +77,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         [model] = await load_models(settings, print)
         return model
 
-    with running(load=load) as gateway:
+    with running(load=load, patience=600) as gateway:
         assert soon(lambda: bool(gateway.ps()))
         yield gateway
 
@@ -123,6 +123,6 @@ def test_a_vllm_that_dies_is_started_again(gateway: Running) -> None:
     for process in psutil.Process().children(recursive=True):
         if process.name().startswith("VLLM"):
             process.kill()
-    assert soon(lambda: engine.ended() == "vLLM has crashed")
+    assert soon(lambda: engine.ended == "vLLM has crashed")
     image = {"type": "image_url", "image_url": {"url": URL}}
     assert usage(gateway, "/v1/chat/completions", messages=[{"role": "user", "content": [image]}])["completion_tokens"]

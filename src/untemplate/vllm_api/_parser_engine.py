@@ -66,6 +66,7 @@ class ParserEngine(EngineDeltas):
         self._refused = False
         self._request: Any = None
         self._starts_in: ParserState | None = None
+        self._prompt_leaves: ParserState | None = None
         self._streaming_initialized = False
         self._prompt_streaming_prepared = False
         config = parser_engine_config
@@ -135,6 +136,13 @@ class ParserEngine(EngineDeltas):
         opened = self._marks.opened_by(prompt_token_ids)
         if opened is not None:
             self.initialize_streaming(ParserState.REASONING if opened else ParserState.CONTENT)
+
+    def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
+        """Set the prompt of the outputs that follow; whole ones begin in the state that it ends in."""
+        self._streaming_initialized = False
+        self._starts_in = None
+        self.adjust_initial_state_from_prompt(prompt_token_ids)
+        self._prompt_leaves = self._starts_in
 
     def _reset(self, initial_state: ParserState | None = None) -> None:
         self._starts_in = initial_state
@@ -240,7 +248,7 @@ class ParserEngine(EngineDeltas):
         self, text: str, token_ids: Sequence[int], initial_state: ParserState | None = None
     ) -> tuple[str | None, str | None, ExtractedToolCallInformation]:
         """Parse a whole output; return (reasoning, content, calls and content)."""
-        self._reset(initial_state)
+        self._reset(initial_state or self._prompt_leaves)
         holds, self._holds_calls = self._holds_calls, True
         events = self._feed(text, token_ids)
         delta = self._to_delta(events + self._engine.finish(), True)
