@@ -26,14 +26,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from weakref import WeakKeyDictionary
 
+from .._internal.backends.format import FormatBackend
+from .._internal.backends.format_stream import FormatStream
+from .._internal.backends.interface import OutputContext
 from .._internal.machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
-from .._internal.output_parser import OutputParser
-from .._internal.stream import Stream
 from ..format import Format
 from ..format._markers import spellings_of
 from ..formats import named, names
 from ..grammar import GrammarError, make_grammar
-from ..messages import DeltaMessage, DeltaToolCall
+from ..messages import DeltaMessage, DeltaToolCall, ParsedOutput
 from ..policy import STREAMED_CALLS, WHOLE_CALLS
 from ._of_tokenizer import parser_of
 from ._partner import Theirs, partner
@@ -66,10 +67,19 @@ def _format_of(name: str | None, tokenizer: Any) -> Format:
     return found
 
 
+_STREAMED: Final = STREAMED_CALLS.resolved()
+_WHOLE: Final = WHOLE_CALLS.resolved()
+
+
 @lru_cache(maxsize=64)
-def _shared(fmt: Format) -> OutputParser:
+def _shared(fmt: Format) -> FormatBackend:
     """Return the parser of a Format, which all requests share."""
-    return OutputParser.from_format(fmt, policy=STREAMED_CALLS)
+    return FormatBackend(fmt, policy=_STREAMED)
+
+
+def _parse(parser: FormatBackend, text: str, tools: Sequence[Any] | None) -> ParsedOutput:
+    """Return the message of a whole output."""
+    return parser.parse(text, (), "stop", OutputContext(policy=_WHOLE, tools=tools, collect=True))
 
 
 @lru_cache(maxsize=64)
@@ -80,7 +90,7 @@ def _without_reasoning(fmt: Format) -> Format:
 # -- Reasoning ----------------------------------------------------------------------------------------------------
 
 
-_NO_TEXT: Final = "", ""
+_NOTHING_YET: Final = _Result()
 
 
 class _Split:
@@ -89,28 +99,31 @@ class _Split:
     From the first call on, all text is the rest.
     """
 
-    def __init__(self, parser: OutputParser, prompt: str, tools: Sequence[Any] | None) -> None:
-        self._stream: Stream | None = parser.stream(prompt=prompt or None, tools=tools, spans=True)
+    def __init__(self, parser: FormatBackend, prompt: str, tools: Sequence[Any] | None) -> None:
+        context = OutputContext(policy=_STREAMED, prompt=prompt or None, tools=tools, spans=True)
+        self._stream: FormatStream | None = parser.open(context)
         self._feed = self._stream.feed
         fmt = parser.format
         self._closes = spellings_of(*(part.close for part in (fmt.reasoning, fmt.content, fmt.channels) if part))
         self._text: list[str] = []
 
-    def feed(self, text: str) -> tuple[str, str]:
-        """Return (reasoning, rest) of the next part of the output."""
+    def feed(self, text: str) -> Any:
+        """Return the reasoning and the rest of the next part of the output."""
         if self._stream is None:
-            return "", text
+            return _Result(text)
         self._text.append(text)
-        deltas = self._feed(text)
+        deltas = self._feed(text, ())
+        if not deltas:
+            return _NOTHING_YET
         if len(deltas) == 1 and (delta := deltas[0]).tool_calls is None:
-            return delta.reasoning or "", delta.content or ""
-        return self._take(deltas) if deltas else _NO_TEXT
+            return _Result(delta.content or "", delta.reasoning or "")
+        return self._take(deltas)
 
-    def finish(self) -> tuple[str, str]:
-        """End the output; return (reasoning, rest) of what was held."""
-        return ("", "") if self._stream is None else self._take(self._stream.finish())
+    def finish(self) -> Any:
+        """End the output; return the reasoning and the rest of what was held."""
+        return _NOTHING_YET if self._stream is None else self._take(self._stream.finish("stop"))
 
-    def _take(self, deltas: Sequence[DeltaMessage]) -> tuple[str, str]:
+    def _take(self, deltas: Sequence[DeltaMessage]) -> Any:
         reasoning = rest = ""
         for delta in deltas:
             reasoning += delta.reasoning or ""
@@ -118,7 +131,7 @@ class _Split:
             if delta.tool_calls:
                 rest += self._from_call()
                 break
-        return reasoning, rest
+        return _Result(rest, reasoning)
 
     def _from_call(self) -> str:
         """Return the output from the markup of its first call on."""
@@ -173,6 +186,7 @@ class UntemplateReasoning(_ResponseTemplateReasoningDetector):
         self._direct = stream_reasoning and not force_nonempty_content and not self._verbatim
         """True if parts are sent as they come."""
         self._split = self._new_split()
+        self._feed = self._split.feed
         self._held = ""
         self._answered = False
 
@@ -184,8 +198,9 @@ class UntemplateReasoning(_ResponseTemplateReasoningDetector):
         if self._verbatim:
             return _Result(text)
         split = self._new_split()
-        (reasoning, rest), (last, more) = split.feed(text), split.finish()
-        reasoning, rest = reasoning + last, rest + more
+        found, last = split.feed(text), split.finish()
+        reasoning = found.reasoning_text + last.reasoning_text
+        rest = found.normal_text + last.normal_text
         if self._force_nonempty_content and not rest:
             reasoning, rest = "", reasoning
         return _Result(rest, reasoning)
@@ -193,19 +208,19 @@ class UntemplateReasoning(_ResponseTemplateReasoningDetector):
     def parse_streaming_increment(self, new_text: str) -> Any:
         """Return the reasoning and the rest that the next text completes."""
         if self._direct:
-            reasoning, rest = self._split.feed(new_text)
-            return _Result(rest, reasoning)
-        return self._streamed(*(("", new_text) if self._verbatim else self._split.feed(new_text)))
+            return self._feed(new_text)
+        return self._streamed(_Result(new_text) if self._verbatim else self._feed(new_text))
 
     def finish(self) -> Any:
         """Return what was held."""
-        result = self._streamed(*self._split.finish(), ended=True)
+        result = self._streamed(self._split.finish(), ended=True)
         if self._force_nonempty_content and not self._answered:
             return _Result(self._held)
         return result
 
-    def _streamed(self, reasoning: str, rest: str, ended: bool = False) -> Any:
+    def _streamed(self, found: Any, ended: bool = False) -> Any:
         """Return a result; reasoning waits for its end if it is not to be streamed."""
+        reasoning, rest = found.reasoning_text, found.normal_text
         self._answered = self._answered or bool(rest)
         waits = not self.stream_reasoning and not (rest or ended)
         if not self.stream_reasoning:
@@ -216,7 +231,7 @@ class UntemplateReasoning(_ResponseTemplateReasoningDetector):
 
     def starts_message(self, prefix: str) -> bool:
         """True if an output after this prompt may begin with something other than reasoning."""
-        return not self._parser.stream(prompt=prefix).in_reasoning
+        return not self._parser.open(OutputContext(policy=_STREAMED, prompt=prefix)).in_reasoning
 
     def answer_opener(self, prefix: str) -> str:
         return ""
@@ -270,17 +285,17 @@ class UntemplateToolCalls(_ResponseTemplateToolDetector):
         self._format = fmt = _format_of(self.format_name, tokenizer)
         self._parser = _shared(_without_reasoning(fmt))
         self._tools = tools  # Formats without markers know a call by the name of a tool.
-        self._stream: Stream | None = None
-        self._feed: Callable[[str], list[DeltaMessage]] | None = None
+        self._stream: FormatStream | None = None
+        self._feed: Callable[[str, Sequence[int]], list[DeltaMessage]] | None = None
         self._last = -1
         self.incomplete_tool_call_indices: set[int] = set()
 
     def has_tool_call(self, text: str) -> bool:
-        return bool(self._parser.parse(text, tools=self._tools, policy=WHOLE_CALLS).tool_calls)
+        return bool(_parse(self._parser, text, self._tools).tool_calls)
 
     def detect_and_parse(self, text: str, tools: Sequence[Any]) -> Any:
         """Return the text and the calls of a whole output."""
-        parsed = self._parser.parse(text, tools=tools, policy=WHOLE_CALLS)
+        parsed = _parse(self._parser, text, tools)
         calls = [
             _types.ToolCallItem(tool_index=index, name=call.function.name, parameters=call.function.arguments)
             for index, call in enumerate(parsed.tool_calls)
@@ -290,9 +305,9 @@ class UntemplateToolCalls(_ResponseTemplateToolDetector):
     def parse_streaming_increment(self, new_text: str, tools: Sequence[Any]) -> Any:
         """Return the text and the parts of calls that the next text completes."""
         if self._feed is None:
-            self._stream = self._parser.stream(tools=tools)
+            self._stream = self._parser.open(OutputContext(policy=_STREAMED, tools=tools))
             self._feed = self._stream.feed
-        deltas = self._feed(new_text)
+        deltas = self._feed(new_text, ())
         if not deltas:
             return _NOTHING
         if len(deltas) == 1:  # the two common kinds: text, and a part of one call
@@ -308,8 +323,8 @@ class UntemplateToolCalls(_ResponseTemplateToolDetector):
         """Return what was held. A call that was cut is noted, so that SGLang keeps the finish reason."""
         if self._stream is None:
             return _NOTHING
-        result = self._result(self._stream.finish())
-        if self._last >= 0 and self._stream.finish_reason != "tool_calls":
+        result = self._result(self._stream.finish("stop"))
+        if self._last >= 0 and self._stream.ends_in_cut_call:
             self.incomplete_tool_call_indices = {self._last}
         return result
 
