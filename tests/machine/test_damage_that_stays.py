@@ -61,12 +61,6 @@ STAYS: dict[str, tuple[str, str, dict[str, str], str | None]] = {
         {"city": "Oslo"},
         "Looking.</th",
     ),
-    "the first sign of a close that the output ends with after a call: it may be cut there": (
-        "hermes",
-        f"Looking.\n{HERMES[: -len('</tool_call>')]}<",
-        {"city": "Oslo"},
-        None,
-    ),
     "a letter in the place of the newline before an opener: a word may end so": (
         "hermes",
         f"Looking.x{HERMES}",

@@ -6,10 +6,13 @@ import ast
 from pathlib import Path
 from typing import get_args
 
+import pytest
+
 import untemplate
 from untemplate import OutputParser
 from untemplate._internal.machine.call_state import STATUS_DIAGNOSTICS
 from untemplate._internal.machine.diagnostics import DIAGNOSTICS, DiagnosticCode
+from untemplate.testing import check
 
 SOURCES = Path(untemplate.__file__).parent
 REPORTED_BY_STREAM = {
@@ -17,6 +20,7 @@ REPORTED_BY_STREAM = {
     "call_like_text",
     "foreign_marker",
     "uncertified_arguments",
+    "unclosed_call",
     "unread_marker",
     "unusual_name",
 }
@@ -59,3 +63,28 @@ def test_a_lone_close_of_reasoning_says_what_to_do() -> None:
     (found,) = parser.parse("<think>Hm.</think>Hello</think>").diagnostics
     assert found.message == "a closing marker with nothing to close was dropped"
     assert parser.parse("Hm.</think>Hello", prompt="<|im_start|>assistant\n<think>\n").diagnostics == []
+
+
+HERMES = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}'
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "codes"),
+    [
+        ("hermes", HERMES, ["unclosed_call"]),
+        ("hermes", HERMES + "<|im_end|>", ["unclosed_call"]),
+        ("hermes", HERMES + "\n</tool_call>", []),
+        ("olmo3", "<function_calls>\nf(a=1)", ["unclosed_call"]),
+        ("mistral", '[TOOL_CALLS]f[ARGS]{"a": 1}', []),
+    ],
+)
+def test_a_whole_call_without_its_close_is_reported(name: str, raw: str, codes: list[str]) -> None:
+    """It is the output that is not as the format has it; the call is."""
+    check(name, raw, {"tool_calls": [("f", {"a": 1})], "diagnostics": codes}, exhaustive=True, roundtrip=False)
+
+
+def test_a_call_that_is_no_json_says_where() -> None:
+    parsed = OutputParser.named("hermes").parse(HERMES.replace("1}", "1,, }") + "</tool_call>")
+    (note,) = parsed.diagnostics
+    assert note.message.startswith("the arguments are not valid JSON: ")
+    assert note.message.endswith(" at ', }'")

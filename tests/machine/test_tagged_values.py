@@ -500,7 +500,12 @@ def test_a_value_of_one_line_ends_at_the_close_of_the_call_and_of_its_line(
             [("f", {"a": "2*3"})],
             ["variant_spelling"],
         ),
-        ("qwen3_coder", '<function=f>\n{"a": "1"}\n</function>', [("f", {"a": "1"})], ["variant_spelling"]),
+        (
+            "qwen3_coder",
+            '<function=f>\n{"a": "1"}\n</function>',
+            [("f", {"a": "1"})],
+            ["variant_spelling", "unclosed_call"],
+        ),
         ("glm45", '<tool_call>f\n{"a": "1"}</tool_call>', [("f", {"a": "1"})], ["variant_spelling"]),
         ("qwen3_coder", "<function=f>{x}</function>", [], ["call_like_text"]),
         ("qwen3_coder", "Write <function=f> and {so on}.", [], ["call_like_text"]),

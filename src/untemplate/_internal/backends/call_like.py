@@ -13,12 +13,12 @@ from .code_spans import in_code
 from .damaged_markers import MOST_LOOKED_AT
 from .recognition import MARKUP, texts_of
 
-__all__ = ["CallLike"]
+__all__ = ["CALL_OBJECT", "CallLike"]
 
 _NAMED: Final = re.compile(
     r'(?:\{\s{0,64})?(?<!\\)"(?:name|function|tool|tool_name|function_name)"\s{0,64}:\s{0,64}"([^"\\\n]{1,256})"'
 )
-_CALL_OBJECT: Final = re.compile(
+CALL_OBJECT: Final = re.compile(
     r'(?:\{\s{0,64})?(?<!\\)"(?:name|function|tool|tool_name|function_name)"\s{0,64}:\s{0,64}"[^"\\\n]{1,256}"\s{0,64},'
     r'\s{0,64}"(?:arguments|args|parameters|input)"\s{0,64}:\s{0,64}[{"]'
 )
@@ -95,7 +95,7 @@ class CallLike:
         """Return the patterns of what names a tool in content."""
         has_braces = "{" in content or "}" in content
         if tools is None:
-            return [_CALL_OBJECT] if has_braces else []
+            return [CALL_OBJECT] if has_braces else []
         return self._patterns_of_names if tools and (has_braces or "(" in content) else []
 
     @cached_property

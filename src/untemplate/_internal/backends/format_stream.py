@@ -17,6 +17,7 @@ from ...messages import (
     Span,
     SpanKind,
 )
+from ..jsontext.well_formed import reason_of_json
 from ..machine.call_state import STATUS_DIAGNOSTICS, CallState, call_status, next_index
 from ..machine.diagnostics import DIAGNOSTICS, DiagnosticCode
 from ..machine.events import DeltaBuilder
@@ -203,6 +204,7 @@ class FormatStream(StreamBackend):
         reports = TextReports(self._machine, "".join(self._raw or ()), self._unread, self._own)
         in_content = reports.content(result.content)
         problems: list[tuple[DiagnosticCode, int, int]] = []
+        invalid: dict[int, str] = {}
         for call, found in zip(self._machine.calls, result.tool_calls, strict=True):
             if call.status is None:
                 call.status = self._status(call, found.function.arguments)
@@ -213,14 +215,17 @@ class FormatStream(StreamBackend):
             found.repairs = list(call.repairs)
             if status in STATUS_DIAGNOSTICS:
                 problems.append((STATUS_DIAGNOSTICS[status], call.start, call.end))
+            if status == "invalid_json":
+                invalid[call.start] = found.function.arguments
         problems += self._problems_of_output()
         if self._denied:
             problems += self._uncertified(result)
         if problems:
-            result.diagnostics = self._diagnostics(problems)
+            result.diagnostics = self._diagnostics(problems, invalid)
         result.diagnostics += in_content
         result.diagnostics += reports.reasoning(result)
         result.diagnostics += reports.values()
+        result.diagnostics += reports.unclosed(tuple(result.diagnostics))
         at_edge = None if result.diagnostics else reports.edges(result)
         if at_edge is not None:
             result.diagnostics.append(at_edge)
@@ -277,17 +282,26 @@ class FormatStream(StreamBackend):
         self._found = self._validator.check(call.name, arguments)
         return [problem.slug for problem in self._found]
 
-    def _diagnostics(self, problems: list[tuple[DiagnosticCode, int, int]]) -> list[Diagnostic]:
+    def _diagnostics(
+        self, problems: list[tuple[DiagnosticCode, int, int]], invalid: dict[int, str]
+    ) -> list[Diagnostic]:
+        """Return the diagnostics of these problems. ``invalid``: arguments that are not valid, by the call's place."""
         raw = "".join(self._raw or ())
         return [
             Diagnostic(
-                code=code, message=self._message(code, raw[start:end]), start=start, end=end, text=raw[start:end][:200]
+                code=code,
+                message=self._message(code, raw[start:end], invalid.get(start, "")),
+                start=start,
+                end=end,
+                text=raw[start:end][:200],
             )
             for code, start, end in sorted(problems, key=lambda problem: problem[1])
         ]
 
-    def _message(self, code: DiagnosticCode, text: str) -> str:
-        """Return what a diagnostic says about this text of the output."""
+    def _message(self, code: DiagnosticCode, text: str, arguments: str) -> str:
+        """Return what a diagnostic says about this text of the output, which is a call with these arguments."""
+        if code == "invalid_json" and (why := reason_of_json(arguments)):
+            return f"{DIAGNOSTICS[code]}: {why}"
         may_open = code == "stray_close" and not self._machine.has_closed_reasoning
         lone = may_open and text.strip() in self._unread.closes_of_reasoning
         return DIAGNOSTICS[code] + _OPENED_BY_PROMPT if lone else DIAGNOSTICS[code]

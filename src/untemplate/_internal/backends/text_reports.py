@@ -5,7 +5,7 @@ Most of it is about whole texts: the pieces of a stream do not show if a line is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, final
 
 from ...messages import Diagnostic, ParsedOutput
@@ -16,6 +16,8 @@ from .unread_markers import UnreadMarkers
 
 __all__ = ["TextReports"]
 
+_READ_WHOLE: Final = frozenset({"ok", "unknown_tool", "invalid_arguments", "invalid_json"})
+"""Statuses of calls with arguments that have ended where the model ended them."""
 _REPORTS_OF_TEXT: Final = frozenset({"quoted_call", "held_too_long"})
 
 
@@ -123,6 +125,20 @@ class TextReports:
             if call.markup:
                 place = self._raw[call.start : call.end].find(call.markup)
                 yield self._report("markup_in_value", call.start + max(place, 0), call.markup)
+
+    def unclosed(self, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+        """Yield a report of a whole call with which the output ends although its close did not come, unless something
+        after it was ``found``: the machine reports a call after which the output goes on."""
+        call = self._machine.calls[-1] if self._machine.calls else None
+        if call is None or not call.end or call.status not in _READ_WHOLE or self._is_closed(call.end):
+            return
+        if all(note.start < call.end for note in found):
+            yield self._report("unclosed_call", call.end, "")
+
+    def _is_closed(self, end: int) -> bool:
+        """True if a close of calls comes after this place, or if calls may have none."""
+        ends = self._markers.ends_of_calls
+        return not ends or any(marker in self._raw[end:] for marker in ends)
 
     def edges(self, result: ParsedOutput) -> Diagnostic | None:
         """Report a marker with a sign too many, or a piece of one, that a text begins or ends with."""

@@ -58,6 +58,12 @@ class UnreadMarkers:
         return frozenset(texts_of(*(getattr(part, name, None) for part in parts for name in _CLOSES)))
 
     @cached_property
+    def ends_of_calls(self) -> frozenset[str]:
+        """The markers that end calls and their sections; none if a call of this format may have no such marker."""
+        ends = [texts_of(way.call_close, way.section_close) for way in self._format.tools]
+        return frozenset().union(*ends) if all(ends) else frozenset()
+
+    @cached_property
     def closes_of_reasoning(self) -> frozenset[str]:
         """The markers that close reasoning."""
         reasoning = self._format.reasoning

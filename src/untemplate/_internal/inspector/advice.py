@@ -54,6 +54,7 @@ ADVICE: Final[dict[str, str]] = {
     "stray_text": _MODEL,
     "text_between_arguments": _MODEL,
     "uncertified_arguments": "Check the arguments, or fix the chat template.",
+    "unclosed_call": "Nothing is lost. A stop string may have ended the output; do not train on it otherwise.",
     "unclosed_message": "Nothing is lost.",
     "unclosed_object": _MODEL,
     "unclosed_reasoning": "The model may have run into the limit of tokens while it thought.",

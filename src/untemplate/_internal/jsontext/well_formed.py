@@ -55,6 +55,20 @@ def is_json(text: str, *, finite: bool = False) -> bool:
     return True
 
 
+def reason_of_json(text: str) -> str:
+    """Return why a text is not a JSON object, with what is at that place; empty if that is not known."""
+    try:
+        value = STANDARD.decode(text)
+    except json.JSONDecodeError as error:
+        place = text[error.pos : error.pos + 24]
+        return f"{error.msg} at {place!r}" if place else f"{error.msg} at the end"
+    except ValueError as error:
+        return str(error)
+    except RecursionError:
+        return ""
+    return "" if isinstance(value, dict) else "no object"
+
+
 def is_deep(text: str, limit: int = MAX_DEPTH) -> bool:
     """True if brackets are nested deeper than ``limit``; those in strings do not count."""
     if text.count("[") + text.count("{") <= limit:

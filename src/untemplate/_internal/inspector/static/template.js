@@ -22,7 +22,7 @@ untemplate.Template = class {
 
   headline (found) {
     const { certificate } = found
-    if (!certificate) return `Format ${found.format.name}, of the catalogue: there is no template to measure it against.`
+    if (!certificate) return `Format ${found.format.name}: there is no template to measure it against.`
     return `Format ${found.format.name}: ${certificate.certified ? 'certified' : 'not certified'}, ` +
       `score ${certificate.score}, ${certificate.checks} checks.`
   }
