@@ -101,7 +101,15 @@ def _check_tools(tools: Tools, path: str, seen: dict[str, str]) -> None:
             raise FormatError(f"{path}.body.arguments_key", f"{body.arguments_key!r} is the name_key as well")
         return
     _check_pattern(body.name, f"{path}.body.name", ("name", "index", "id"), needed="name")
+    before = body.name_open or tools.call_open
+    if body.name_close is None and before is not None and _is_open(before.text + body.name):
+        raise FormatError(f"{path}.body.name_close", f"is missing: nothing ends a name after {before.text!r}")
     _check_arguments(tools, body, path)
+
+
+def _is_open(text: str) -> bool:
+    """True if a tag or a quotation is open at the end of a text."""
+    return text.rfind("<") > text.rfind(">") or text.count('"') % 2 == 1
 
 
 def _check_arguments(tools: Tools, body: NamedBody, path: str) -> None:
