@@ -126,6 +126,34 @@ def test_the_command_with_text_that_tells_nothing(tmp_path: Path, capsys: pytest
     )
 
 
+UNKNOWN = [
+    ('<think>Hm.</think>\n<my_call>{"name": "f", "arguments": {}}</my_call>', '<my_call>{"name": "f", "arguments": {'),
+    ("<fn name=f><p k=x>1</p></fn><|im_end|>", "<fn name=f>"),
+]
+
+
+@pytest.mark.parametrize(("raw", "unread"), UNKNOWN)
+def test_calls_of_a_family_that_is_not_known(
+    raw: str, unread: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A format that reads only what is around them is not the model's own."""
+    file = tmp_path / "output.txt"
+    file.write_text(raw, "utf-8")
+    assert main(["guess", str(file)]) == 0
+    shown = capsys.readouterr()
+    assert "--format " not in shown.out
+    assert shown.err == (
+        f"untemplate: no format reads {unread!r}; if that is a call, use the model's template (--template), or "
+        "describe a Format (--format FILE.json)\n"
+    )
+    assert main(["parse", str(file)]) == 2
+
+
+def test_prose_with_tags_after_reasoning_is_no_call() -> None:
+    best = guess("<think>Hm.</think>\nWrite <b>this</b>.")[0]
+    assert (best.is_evident, best.unread) == (True, "")
+
+
 def test_a_file_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["guess", "/nowhere"]) == 2
     assert capsys.readouterr().err == "untemplate: error: FILE /nowhere: No such file or directory\n"

@@ -118,17 +118,26 @@ def test_outputs_are_neither(text: str) -> None:
 
 def test_rows() -> None:
     row = {"output": RAW, "id": 1}
-    assert rows_in(json.dumps(row) + "\n" + json.dumps(row)) == [row, row]
-    assert rows_in(json.dumps(row) + "\n\nnot JSON\n") == [row]
-    assert rows_in(json.dumps([RAW, "Hi"])) == [{"output": RAW}, {"output": "Hi"}]
-    assert rows_in(json.dumps(RAW) + "\n" + json.dumps("Hi")) == [{"output": RAW}, {"output": "Hi"}]
-    answers = "".join(json.dumps(chat({"content": text})) + "\n" for text in (RAW, "Hi"))
-    assert rows_in(answers) == [
-        {"output": RAW, "finish_reason": "stop"},
-        {"output": "Hi", "finish_reason": "stop"},
+    assert rows_in(json.dumps(row) + "\n" + json.dumps(row)) == [(1, row), (2, row)]
+    assert rows_in(json.dumps([RAW, "Hi"])) == [(1, {"output": RAW}), (2, {"output": "Hi"})]
+    assert rows_in(json.dumps(RAW) + "\n" + json.dumps("Hi")) == [(1, {"output": RAW}), (2, {"output": "Hi"})]
+
+
+def test_rows_keep_their_numbers_and_what_is_not_one_stays_among_them() -> None:
+    row = {"output": RAW, "id": 1}
+    given = json.dumps(row) + '\n\nnot JSON\n{"id": 2}\n' + json.dumps(row)
+    assert rows_in(given) == [(1, row), (3, b"not JSON"), (4, {"id": 2}), (5, row)]
+
+
+def test_the_column_of_a_row_comes_before_an_answer_in_it() -> None:
+    """As `untemplate batch` reads it."""
+    answer = chat({"content": "Hi"})
+    assert rows_in(json.dumps(answer) + "\n" + json.dumps(answer | {"output": RAW})) == [
+        (1, answer),
+        (2, answer | {"output": RAW}),
     ]
     assert rows_in('{"raw": "x"}\n{"raw": "y"}') is None
-    assert rows_in('{"raw": "x"}\n{"raw": "y"}', "raw") == [{"raw": "x"}, {"raw": "y"}]
+    assert rows_in('{"raw": "x"}\n{"raw": "y"}', "raw") == [(1, {"raw": "x"}), (2, {"raw": "y"})]
     assert columns_in('{"raw": "x", "id": 1}\n{"raw": "y"}') == columns_in('[{"raw": "x", "id": 1}]') == ["raw", "id"]
     assert columns_in("Hello.") == columns_in("[]") == []
 
@@ -194,6 +203,32 @@ def test_rows_of_stdin_are_guessed(capsys: pytest.CaptureFixture[str], monkeypat
     assert capsys.readouterr().err.endswith(
         "error: stdin: no row has an output in column 'text' (its columns: raw, id; --output-column names one)\n"
     )
+
+
+def test_rows_without_an_output_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = json.dumps({"output": RAW})
+    for name in ("rows.txt", "rows.jsonl"):
+        file = tmp_path / name
+        file.write_text(f'{row}\nnot JSON\n{{"id": 2}}\n{row}\n')
+        assert main(["guess", str(file)]) == 0
+        out, err = capsys.readouterr()
+        assert out.splitlines()[1].split()[:2] == ["hermes+qwen3", "2"]
+        assert err.splitlines()[-1].startswith("untemplate: 2 unreadable rows left out; row 2: not JSON: ")
+
+
+def test_raw_takes_an_output_that_looks_like_an_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "output.jsonl"
+    text = json.dumps({"response": RAW, "done": True})
+    file.write_text(text)
+    assert main(["parse", "--format", "passthrough", "--raw", str(file)]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["content"] == text
+    assert " is an answer of " not in err
+    assert main(["guess", "--raw", str(file)]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0].endswith("ENGINES")
+    assert "--format" not in out
+    assert "no format reads the markers in it: <tool_call>" in err
 
 
 def test_rows_given_to_parse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ from ..real_tokenizers import byte_level
 from .conftest import TOOLS, answer, output, read, rows
 
 FIGURES = """\
-rows
+rows: 4, of which 2 (50.00 %) are not clean
              2  clean
              1  errors
              1  flawed
@@ -75,7 +75,7 @@ def test_a_named_column_that_rows_lack_stops_the_run(
 ):
     out = tmp_path / "out.jsonl"
     assert cli.main(["batch", given, "-o", str(out), "--format", "hermes", option, name]) == 2
-    problem = f"untemplate: error: {given}: the rows have no column {name!r}; columns: id, output, tools\n"
+    problem = f"untemplate: error: {given}: the first rows have no column {name!r}; columns: id, output, tools\n"
     assert (capsys.readouterr(), list(tmp_path.glob("out*"))) == (("", problem), [])
 
 
@@ -94,7 +94,7 @@ def test_rows_without_an_output_stop_the_run(
     given, out = jsonl([{"ts": 1, "response": output()}] * 2), tmp_path / "out.jsonl"
     arguments = ["batch", given, "-o", str(out), "--format", "hermes", "--processes", "1"]
     has = "its columns: ts, response; --output-column names one"
-    problem = f"untemplate: error: {given}: no row has an output in column 'output' ({has})\n"
+    problem = f"untemplate: error: {given}: none of the first rows has an output in column 'output' ({has})\n"
     assert (cli.main(arguments), capsys.readouterr().err, list(tmp_path.glob("out*"))) == (2, problem, [])
     assert cli.main([*arguments, "--output-column", "response"]) == 0
 
@@ -233,6 +233,28 @@ def test_a_format_that_is_not_named_is_guessed(given: str, tmp_path: Path, capsy
     assert (cli.main([*arguments, "-o", str(tmp_path / "out.jsonl")]), capsys.readouterr()) == (0, (FIGURES, said))
     assert cli.main([*arguments, "-o", str(tmp_path / "quiet.jsonl"), "--quiet"]) == 0
     assert capsys.readouterr() == ("", "")
+
+
+def test_calls_of_a_family_that_is_not_known(
+    jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """The format whose reasoning fits would leave all calls in content."""
+    given = jsonl([{"output": '<think>Hm.</think><call>{"name": "f", "arguments": {}}</call>'}] * 3)
+    assert cli.main(["batch", given, "-o", str(tmp_path / "out.jsonl")]) == 2
+    assert capsys.readouterr().err == (
+        """untemplate: error: no format reads '<call>{"name": "f", "arguments": {' in the first 3 rows: name it by """
+        "--format, --template or --model\n"
+    )
+
+
+def test_regions_of_text_have_no_tokens(given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    tokenizer = tmp_path / "tokenizer.json"
+    byte_level(("<tool_call>", "</tool_call>")).save(str(tokenizer))
+    arguments = ["--format", "hermes", "--processes", "1", "--spans", "--tokenizer", str(tokenizer)]
+    assert cli.main(["batch", given, "-o", str(tmp_path / "out.jsonl"), *arguments]) == 0
+    assert capsys.readouterr().err == (
+        "untemplate: --spans: rows of text have regions in characters; those in tokens need the ids (--ids-column)\n"
+    )
 
 
 def test_rows_that_tell_no_format(jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]):

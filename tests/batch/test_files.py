@@ -364,6 +364,23 @@ def test_kept_columns_have_their_type(tmp_path: Path):
 
 
 @NEEDS_PYARROW
+def test_objects_of_parquet_have_their_own_members(tmp_path: Path):
+    """A column of objects has the members of all of them, and those that an object has not are null."""
+    import pyarrow.parquet
+
+    def tool(name: str, *keys: str) -> dict[str, Any]:
+        properties = {key: {"type": "string"} for key in keys}
+        return {"type": "function", "function": {"name": name, "parameters": {"properties": properties}}}
+
+    tools = [[tool("f", "x")], [tool("g", "y"), tool("h")]]
+    given = [{"output": output(), "note": None, "tools": one} for one in tools]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(given), tmp_path / "rows.parquet")
+    out = tmp_path / "out.jsonl"
+    parse_files([str(tmp_path / "rows.parquet")], str(out), settings_for("hermes", keep=["tools", "note"]), processes=1)
+    assert [(line["tools"], line["note"]) for line in read(out)] == [(tools[0], None), (tools[1], None)]
+
+
+@NEEDS_PYARROW
 @pytest.mark.usefixtures("small")
 def test_columns_of_parquet_keep_their_types(tmp_path: Path):
     import pyarrow.parquet

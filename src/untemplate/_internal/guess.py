@@ -9,6 +9,7 @@ Of many outputs, all formats parse a few that differ in their markers; the best 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from ..format import Format
 from ..format._markers import spellings_of
 from ..formats import Entry, IncompatibleFormatsError, entries, named
 from ..messages import ParsedOutput
+from .backends.call_like import CALL_OBJECT
 from .backends.call_log import no_warnings
 from .backends.recognition import markers_in
 from .output_parser import OutputParser
@@ -25,6 +27,10 @@ from .output_parser import OutputParser
 __all__ = ["Guess", "Sample", "guess", "guess_many", "is_clear"]
 
 _VALID = ("ok", "recovered")
+_CALL: Final = re.compile(r"[^\s{}]{0,32}" + CALL_OBJECT.pattern)
+"""Matches what looks like a call, with the marker before it."""
+_TAGS: Final = re.compile(r"<(\w[\w.:-]{0,64})[^<>\n]{0,64}>(?=(?:[^<]|<(?!/\1>)){0,4000}</\1>)")
+"""Matches a tag whose close follows."""
 _PLAIN = "Hello there."
 """An answer without any marker."""
 _VARIED: Final = 48
@@ -111,6 +117,18 @@ class Guess:
         """True if the outputs have something that the format explains: a call, or a marker."""
         return bool(self.calls or self.markup or any(one.reasoning for one in self.readings))
 
+    @property
+    def unread(self) -> str:
+        """What the format leaves in content although it looks like a call, or like a pair of tags where nothing but the
+        end of the turn was read; empty if it reads calls, or without any."""
+        if self.calls:
+            return ""
+        texts = [one.content for one in self.readings if one.content]
+        found = next((found for text in texts if (found := _CALL.search(text)) is not None), None)
+        if found is None and not any(one.reasoning for one in self.readings):
+            found = next((found for text in texts if (found := _TAGS.search(text)) is not None), None)
+        return "" if found is None else found.group()
+
     def difference(self, other: Guess) -> int | None:
         """Return the index of the first output that the other format reads differently; ``None``: all are equal."""
         pairs = zip(self.readings, other.readings, strict=True)
@@ -153,7 +171,12 @@ def is_clear(ranked: Sequence[Guess]) -> bool:
     """True if the best of these formats leaves no marker, and all that do as well read the outputs as it does."""
     best = ranked[0]
     alike = [one for one in ranked if one.loss == best.loss]
-    return best.is_evident and not best.left_over and all(best.difference(one) is None for one in alike)
+    return (
+        best.is_evident
+        and not best.left_over
+        and not best.unread
+        and all(best.difference(one) is None for one in alike)
+    )
 
 
 def _compared(ways: Sequence[Sequence[Guess]]) -> list[list[Guess]]:

@@ -83,32 +83,38 @@ def may_be_answer(beginning: str) -> bool:
     return _ANSWER.match(beginning) is not None
 
 
-def rows_in(text: str, column: str | None = None) -> list[dict[str, Any]] | None:
-    """Return the rows that a text is, each as an object; ``None`` if it is no rows.
+def rows_in(text: str, column: str | None = None) -> list[tuple[int, Any]] | None:
+    """Return the rows that a text is, each with its number: of the line, or in the array. ``None`` if it is no rows.
+
+    A line that is not a row is among them, as it is, if the first one is.
 
     Args:
-        column: of the raw output. If it is given, each object is a row; otherwise those that have `OUTPUT`.
+        column: of the raw output. If it is given, each object is a row; otherwise answers, and those with `OUTPUT`.
     """
     start = text[:64].lstrip("\ufeff \t\r\n")
     if not start.startswith(("[", "{", '"')):
         return None
     whole = _json(text)
-    values = whole if isinstance(whole, list) else list(map(_json, _lines(text))) if whole is None else [whole]
-    if not values or (isinstance(whole, str) and column is None):
+    if isinstance(whole, list):
+        rows = list(enumerate(whole, 1))
+    elif whole is None:
+        rows = [(number, _json_or_bytes(line)) for number, line in _lines(text)]
+    else:
+        rows = [(1, whole)]
+    if not rows or (isinstance(whole, str) and column is None):
         return None
-    rows = [_row(value, column) for value in values]
-    found = [row for row in rows if row is not None]
-    broken = (
-        whole is None and isinstance(values[0], dict) and rows[0] is not None
-    )  # a line is, as `parse_files` reads it
-    return found if len(found) == len(rows) or broken else None
+    first = rows[0][1]
+    begins = whole is None and isinstance(first, dict) and _is_row(first, column)
+    if not begins and not all(_is_row(value, column) for _, value in rows):
+        return None
+    return [(number, {column or OUTPUT: value} if isinstance(value, str) else value) for number, value in rows]
 
 
 def columns_in(text: str) -> list[str]:
     """Return the members of the first object of a text of rows, whatever they are called; none for other texts."""
     whole = _json(text) if text[:64].lstrip("\ufeff \t\r\n").startswith(("[", "{")) else None
     if whole is None:
-        whole = [_json(line) for line in islice(_lines(text), 1)]
+        whole = [_json(line) for _, line in islice(_lines(text), 1)]
     first = whole[0] if isinstance(whole, list) and whole else whole
     return list(first) if isinstance(first, dict) else []
 
@@ -123,20 +129,19 @@ def _json(text: str) -> Any:
         return None
 
 
-def _lines(text: str) -> Iterator[str]:
-    return (line for line in text.split("\n") if line and not line.isspace())
+def _json_or_bytes(line: str) -> Any:
+    value = _json(line)
+    return line.encode("utf-8", "surrogateescape") if value is None else value
 
 
-def _row(value: Any, column: str | None) -> dict[str, Any] | None:
-    if isinstance(value, str):
-        return {column or OUTPUT: value}
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line and not line.isspace())
+
+
+def _is_row(value: Any, column: str | None) -> bool:
     if not isinstance(value, dict):
-        return None
-    answer = answer_of(value)
-    if answer is not None:
-        first = answer.outputs[0] if answer.outputs else Output("")
-        return {column or OUTPUT: first.text, "finish_reason": first.finish_reason or "stop"}
-    return value if column is not None or isinstance(value.get(OUTPUT), str) else None
+        return isinstance(value, str)
+    return column is not None or isinstance(value.get(OUTPUT), str) or answer_of(value) is not None
 
 
 # -- Answers ------------------------------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ def _check_columns(path: str, settings: Settings) -> None:
     named = [*msgspec.structs.astuple(columns), *settings.keep]
     lacking = [name for name in named if name not in (None, "*") and name not in found]
     if found and lacking:
-        raise ValueError(f"{path}: the rows have no column {lacking[0]!r}; columns: {', '.join(found)}")
+        raise ValueError(f"{path}: the first rows have no column {lacking[0]!r}; columns: {', '.join(found)}")
     if columns.output is columns.ids is None:
         _check_outputs(path, first)
 
@@ -189,7 +189,7 @@ def _check_outputs(path: str, rows: Sequence[Any]) -> None:
     """Check that one of these rows has the column of outputs, or is an answer with an output."""
     problems = [OUTPUT not in names_of(values) and lacks_output(values, None) for values in rows]
     if problems and all(problems):
-        raise ValueError(f"{path}: no row has an output in column {OUTPUT!r} ({problems[0]})")
+        raise ValueError(f"{path}: none of the first rows has an output in column {OUTPUT!r} ({problems[0]})")
 
 
 def _job(paths: Sequence[str], output: str, settings: Settings) -> str:

@@ -231,14 +231,15 @@ class RowParser:
         finish_reason = _text(values, self._columns.finish_reason, "finish_reason", "stop")
         return {"tools": tools, "prompt": prompt, "prompt_token_ids": prompt_ids, "finish_reason": finish_reason}
 
-    def sample(self, values: Any, row: int) -> Sample | None:
-        """Return the output of a row as `guess_many` takes it; ``None`` for a row without one."""
-        try:
-            found = columns_of(values)
-            context = self._context(found)
-            text = _output(found, self._columns, context)
-        except Refused:
-            return None
+    def sample(self, values: Any, row: int) -> Sample:
+        """Return the output of a row as `guess_many` takes it.
+
+        Raises:
+            Refused: it cannot be parsed.
+        """
+        found = columns_of(values)
+        context = self._context(found)
+        text = _output(found, self._columns, context)
         return Sample(text, context["tools"], context["prompt"], context["finish_reason"], row)
 
     def _parser_of(self, values: JsonRow | MappingRow) -> OutputParser:

@@ -402,7 +402,19 @@ def rows_of(piece: Piece) -> Iterator[tuple[int, Any]]:
             if line and not line.isspace():
                 yield row, line
     elif piece.rows:
-        yield from enumerate(import_module("pyarrow").ipc.open_stream(piece.data).read_all().to_pylist(), piece.row)
+        table = import_module("pyarrow").ipc.open_stream(piece.data).read_all()
+        with_objects = [field.name for field in table.schema if "struct<" in str(field.type)]
+        for row, values in enumerate(table.to_pylist(), piece.row):
+            for name in with_objects:
+                values[name] = _without_nulls(values[name])
+            yield row, values
+
+
+def _without_nulls(value: Any) -> Any:
+    """Return a value without members that are null: all objects of a column have the members of each."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _text_of(piece: Piece) -> bytes:

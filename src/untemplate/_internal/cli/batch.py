@@ -27,6 +27,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = settings_of(arguments)
     bar = None if arguments.quiet else _Bar()
+    if arguments.spans and arguments.tokenizer is not None and arguments.ids_column is None:
+        note("--spans: rows of text have regions in characters; those in tokens need the ids (--ids-column)")
+    # A killed run leaves semaphores, which Python's own process for that removes, with a warning of its own.
+    sys.warnoptions.append("ignore::UserWarning:multiprocessing.resource_tracker")
     try:
         summary = parse_files(
             arguments.input,
@@ -93,12 +97,18 @@ def described(summary: Summary) -> str:
     """Return the figures as text."""
     lines = []
     for head, table in summary.tables().items():
-        lines.append(head)
+        lines.append(head if head != "rows" else _rows_head(summary))
         shown = list(table.items())[:20]
         lines += [f"  {count:>12,}  {visible(name)}" for name, count in shown]
         if len(table) > len(shown):
             lines.append(f"  {'…':>12}  and {len(table) - len(shown):,} more")
     return "\n".join(lines)
+
+
+def _rows_head(summary: Summary) -> str:
+    unclean = summary.rows - summary.clean
+    share = f" ({100 * unclean / summary.rows:.2f} %)" if unclean else ""
+    return f"rows: {summary.rows:,}, of which {unclean:,}{share} are not clean"
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
@@ -142,13 +152,17 @@ def _guessed(arguments: argparse.Namespace, columns: Columns) -> Format:
     if columns.ids is not None:
         raise UsageError("--ids-column needs one of: --format, --template, --model, --enforce-parser")
     with quiet():
-        ranked, samples = format_of_rows(arguments.input, columns)
+        ranked, samples, _ = format_of_rows(arguments.input, columns)
     best = ranked[0]
-    if not best.is_evident:
-        raise UsageError(
-            f"no output of the first {len(samples):,} rows has a marker or call of a format: name it by --format, "
-            "--template or --model"
+    unread = best.unread
+    if unread or not best.is_evident:
+        first = f"the first {len(samples):,} rows"
+        why = (
+            f"no format reads {unread!r} in {first}"
+            if unread
+            else f"no output of {first} has a marker or call of a format"
         )
+        raise UsageError(f"{why}: name it by --format, --template or --model")
     if not arguments.quiet:
         note(f"--format {best.format}, guessed from the first {len(samples):,} rows (untemplate guess shows others)")
     return named(best.format)

@@ -34,15 +34,15 @@ _ALIKE: Final = 4
 
 
 def run(arguments: argparse.Namespace) -> None:
-    if arguments.file.endswith(_ROWS):
+    if arguments.file.endswith(_ROWS) and not arguments.raw:
         _print_rows(arguments, None)
         return
     text = text_of(read(arguments.file, "FILE"))
-    answer = answer_in(text)
+    answer = None if arguments.raw else answer_in(text)
     if answer is not None:
         _print_one(arguments, output_of(answer, arguments.file))
         return
-    rows = rows_in(text, arguments.output_column)
+    rows = None if arguments.raw else rows_in(text, arguments.output_column)
     if rows is None:
         _print_one(arguments, Output(text))
         return
@@ -63,18 +63,23 @@ def _print_one(arguments: argparse.Namespace, output: Output) -> None:
         return
     heads = ("FORMAT", "CALLS", "PROBLEMS", "MARKERS LEFT", "REASONING", "ENGINES")
     print_text(table(heads, [_row(one) for one in shown]))
-    _conclude(ranked[0], f"the output has {_PLAIN}", output.text)
+    _conclude(ranked[0], f"the output has {_PLAIN}", "" if arguments.raw else output.text)
 
 
 def _conclude(best: Guess, plain: str, text: str = "") -> None:
     """Print the option to use, or the reason why no format is better than the others."""
     columns = [] if best.calls else columns_in(text)
-    if best.is_evident:
+    if columns:
+        note(f"it is JSON; if one of {', '.join(columns)} is the output, name it with --output-column")
+    elif best.unread:
+        note(
+            f"no format reads {_short(best.unread)}; if that is a call, use the model's template (--template), or "
+            "describe a Format (--format FILE.json)"
+        )
+    elif best.is_evident and (best.calls or not best.left_over):
         print_text(f"\n--format {best.format}")
     else:
         _explain(best, plain)
-    if columns:
-        note(f"it is JSON; if one of {', '.join(columns)} is the output, name it with --output-column")
 
 
 def _explain(best: Guess, plain: str) -> None:
@@ -103,7 +108,7 @@ def _row(one: Guess) -> tuple[str, ...]:
 # -- Files of rows ------------------------------------------------------------------------------------------------
 
 
-def _print_rows(arguments: argparse.Namespace, rows: Sequence[dict[str, Any]] | None) -> None:
+def _print_rows(arguments: argparse.Namespace, rows: Sequence[tuple[int, Any]] | None) -> None:
     """Rank the formats for rows: these, or those of the file."""
     from ...batch import Columns
     from ...batch._guessing import format_of, format_of_rows
@@ -115,9 +120,9 @@ def _print_rows(arguments: argparse.Namespace, rows: Sequence[dict[str, Any]] | 
     try:
         with quiet():
             if rows is None:
-                ranked, samples = format_of_rows([file], columns, most)
+                ranked, samples, skipped = format_of_rows([file], columns, most)
             else:
-                ranked, samples = format_of(enumerate(rows, 1), columns, most, name_of(file))
+                ranked, samples, skipped = format_of(rows, columns, most, name_of(file))
     except OSError as error:
         raise UsageError(f"FILE {arguments.file}: {reason(error)}") from None
     except (ValueError, ModuleNotFoundError) as error:
@@ -133,6 +138,8 @@ def _print_rows(arguments: argparse.Namespace, rows: Sequence[dict[str, Any]] | 
         print_text(line)
     plain = f"no output of {len(samples):,} has a marker or call of a format; every format reads them as content"
     _conclude(ranked[0], plain)
+    if skipped:
+        note(skipped)
     if len(samples) == arguments.rows:
         note(f"read the first {len(samples):,} rows (--rows)")
 

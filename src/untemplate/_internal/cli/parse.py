@@ -90,7 +90,7 @@ def _given(arguments: argparse.Namespace) -> Given:
     arriving = _arriving(arguments.file)
     first = next(arriving, "")
     reason = arguments.finish_reason
-    if arguments.stream and not may_be_answer(first):
+    if arguments.raw or (arguments.stream and not may_be_answer(first)):
         return Given(_pieces(chain([first], arriving), arguments.split), reason)
     text = first + "".join(arriving)
     answer = answer_in(text)

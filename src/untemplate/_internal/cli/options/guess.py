@@ -46,5 +46,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows", type=positive, default=1_000, metavar="N", help="number of rows to read (default: 1000)"
     )
+    parser.add_argument("--raw", action="store_true", help="take FILE for one raw output, whatever it looks like")
     parser.add_argument("--all", action="store_true", help="print all formats instead of the best ten")
     parser.add_argument("--json", action="store_true", help="print one line of JSON, with the message of one output")

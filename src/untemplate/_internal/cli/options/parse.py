@@ -33,6 +33,7 @@ examples:
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("file", nargs="?", default="-", metavar="FILE", help="raw output (default: -, stdin)")
+    parser.add_argument("--raw", action="store_true", help="take FILE for the raw output, even if it is JSON of an API")
     which_format.add_arguments(parser)
     what = parser.add_argument_group("Prompt and request")
     add_tools(what)
