@@ -32,7 +32,7 @@ _OTHER_KEYS: Final = ("input_schema", "inputSchema")
 _MOST_SHARED: Final = 64
 _MAX_SHARED: Final = 64 * 1024
 """Bytes of a list of tools that is kept. With 64 of them that is 4 MB; those of coding agents have about 50 KB."""
-_SHARED: Final[dict[bytes, tuple[frozenset[str], dict[str, Tool]]]] = {}
+_SHARED: Final[dict[bytes, ToolSet]] = {}
 """Tools that were read before, by their JSON: requests of one application bring the same list again and again."""
 _SHARING: Final = Lock()
 
@@ -162,7 +162,8 @@ class ToolSet:
             raise ValueError(f"tools: expected a list, got {type(tools).__name__}")
         known = _SHARED.get(key) if (key := _content(tools)) else None
         if known is not None:
-            self.names, self._tools = known
+            self.names = known.names
+            self._tools = known._tools
             return
         # What is shared must not change with the list that it was read from.
         for i, entry in enumerate((msgspec.json.decode(key) if key else tools) or ()):
@@ -171,7 +172,7 @@ class ToolSet:
                 self._tools.setdefault(tool.name, tool)
         self.names = frozenset(self._tools)
         if key:
-            _share(key, (self.names, self._tools))
+            _share(key, self)
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
@@ -216,11 +217,19 @@ def _content(tools: object) -> bytes:
     return text if len(text) <= _MAX_SHARED else b""
 
 
-def _share(key: bytes, read: tuple[frozenset[str], dict[str, Tool]]) -> None:
+def _share(key: bytes, read: ToolSet) -> None:
     with _SHARING:
         while len(_SHARED) >= _MOST_SHARED:
             _SHARED.pop(next(iter(_SHARED)))
         _SHARED[key] = read
+
+
+def shared_tools(tools: Any) -> ToolSet:
+    """Return the tools of a request. Equal lists of plain dicts are one ToolSet."""
+    if isinstance(tools, ToolSet):
+        return tools
+    known = _SHARED.get(key) if (key := _content(tools)) else None
+    return ToolSet(tools) if known is None else known
 
 
 def find_tool(tools: Any, name: str) -> Tool | None:

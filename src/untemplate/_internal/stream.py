@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from ..messages import DeltaMessage, ParsedOutput
 from ..policy import Policy
@@ -20,6 +20,8 @@ from .tokens.decoding import Detokenizer, TokenTable
 from .tokens.spans import ParsedTokens
 
 __all__ = ["Stream"]
+
+_FEED_AFTER_FINISH: Final = "feed() after finish(): a stream parses one output; open a new one with parser.stream()"
 
 
 class Stream:
@@ -38,7 +40,6 @@ class Stream:
         "_backend",
         "_collected",
         "_detokenizer",
-        "_feed",
         "_finish_reason",
         "_finished",
         "_keeps",
@@ -57,7 +58,6 @@ class Stream:
         tokens: TokenTable | None = None,
     ) -> None:
         self._backend = backend
-        self._feed: Callable[[str, Sequence[int]], list[DeltaMessage]] = backend.feed
         self._policy = Policy() if policy is None else policy
         self._collected = Collected() if collect else None
         self._pending: list[DeltaMessage] | None = (backend.feed(prefill, ()) or None) if prefill else None
@@ -81,8 +81,9 @@ class Stream:
         """
         if not isinstance(text, str):
             raise TypeError(f"feed() text: expected str, got {type(text).__name__}: {text!r:.200}")
-        feed = self._feed  # calling the slot itself would look it up as a method first
-        deltas = feed(text, token_ids)
+        if self._finished:
+            raise RuntimeError(_FEED_AFTER_FINISH)
+        deltas = self._backend.feed(text, token_ids)
         return self._taken(deltas) if self._keeps else deltas
 
     def feed_tokens(self, token_ids: Sequence[int]) -> list[DeltaMessage]:
@@ -102,7 +103,7 @@ class Stream:
             RuntimeError: after ``finish``.
         """
         if self._finished:
-            return _feed_after_finish("", ())
+            raise RuntimeError(_FEED_AFTER_FINISH)
         if self._detokenizer is None:
             if not self._tokens:
                 raise ValueError("feed_tokens() needs a parser with a tokenizer")
@@ -145,7 +146,6 @@ class Stream:
         rest = self._detokenizer.finish() if self._detokenizer is not None else ""
         deltas = self._taken(self._backend.feed_tokens(rest, (), ())) if rest else []
         self._finished = True
-        self._feed = _feed_after_finish
         self._finish_reason = finish_reason
         return deltas + self._taken(self._backend.finish(finish_reason))
 
@@ -227,8 +227,3 @@ class Stream:
     def __repr__(self) -> str:
         state = "finished" if self._finished else "in reasoning" if self.in_reasoning else "open"
         return f"<Stream over {type(self._backend).__name__}, {state}{', collecting' * (self._collected is not None)}>"
-
-
-def _feed_after_finish(text: str, token_ids: Sequence[int]) -> list[DeltaMessage]:
-    """Take the place of a backend's ``feed``, so that a stream that is open need not check."""
-    raise RuntimeError("feed() after finish(): a stream parses one output; open a new one with parser.stream()")

@@ -74,7 +74,7 @@ class Runner:
         known = _NO_TOOLS
         if tools is not None:
             known = self._tools.get(id(tools)) or self._tools.setdefault(id(tools), ToolSet(tools))
-        machine = Machine(self.program, known, EventReceiver(), self._ids, 0, 1 << 16, RECOVER)
+        machine = Machine(self.program, known, EventReceiver(), self._ids, b"", 0, 1 << 16, RECOVER)
         start(machine, prompt)
         return machine
 

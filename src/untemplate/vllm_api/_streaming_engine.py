@@ -63,7 +63,7 @@ class StreamingParserEngine:
         self._run = ConfigRun(self.config, initial, self._sink)
         self._run.holds = self._holds
         program = self._without_calls if self._skips else self._program
-        machine = self._machine = Machine(program, _NO_TOOLS, self._sink, _no_id, 0, _MAX_HELD, NEVER)
+        machine = self._machine = Machine(program, _NO_TOOLS, self._sink, _no_id, b"", 0, _MAX_HELD, NEVER)
         machine.config_events = self._run
         machine.enter(initial)
         self._scanner: TokenScanner | None = None

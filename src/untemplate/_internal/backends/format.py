@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from ...format import Format
 from ...policy import Policy
-from ...tools import ToolSet
+from ...tools import ToolSet, shared_tools
 from ..machine.compiler import compile_format
 from ..machine.events import DeltaBuilder, EventCollector, EventReceiver
 from ..machine.evidence import ALWAYS, BY_EVIDENCE, NOT_IN_FENCES
-from ..machine.ids import IdFactory, make_ids
+from ..machine.ids import IdFactory, new_seed
 from ..machine.machine import Machine
 from ..machine.program import Program
 from ..machine.scanner import SpecialTokens, TokenScanner
@@ -132,7 +132,7 @@ class FormatBackend(ParserBackend):
             tool_choice = get(request, "tool_choice") if tool_choice is None else tool_choice
             messages = get(request, "messages") if messages is None else messages
         policy = _policy_of(self.format, context.policy)
-        tool_set = _NO_TOOLS if tools is None else ToolSet(tools)
+        tool_set = _NO_TOOLS if tools is None else shared_tools(tools)
         no_calls = tool_choice == "none" or (tools is not None and not len(tools))
         program = self._program_without_calls if no_calls else self.program
         builder = DeltaBuilder()
@@ -140,7 +140,8 @@ class FormatBackend(ParserBackend):
             program,
             tool_set,
             builder,
-            self._make_id or make_ids(program.ids, _seed_bytes(context.seed)),
+            self._make_id,
+            _seed_bytes(context.seed),
             count_calls(messages) if messages else 0,
             policy.max_held,
             _DRAFTS[policy.drafts],
@@ -196,5 +197,5 @@ def _vocabulary(tokenizer: Any) -> Vocabulary:
     return vocabulary_of(tokenizer) if tokenizer is not None and size_of(tokenizer) >= 0 else Vocabulary.read(tokenizer)
 
 
-def _seed_bytes(seed: int | str | bytes | None) -> bytes | None:
-    return seed if seed is None or isinstance(seed, bytes) else str(seed).encode()
+def _seed_bytes(seed: int | str | bytes | None) -> bytes:
+    return new_seed() if seed is None else seed if isinstance(seed, bytes) else str(seed).encode()

@@ -18,9 +18,11 @@ from ...messages import (
     SpanKind,
 )
 from ..jsontext.well_formed import reason_of_json
+from ...tools import ToolSet
 from ..machine.call_state import STATUS_DIAGNOSTICS, CallState, call_status, next_index
 from ..machine.diagnostics import DIAGNOSTICS, DiagnosticCode
 from ..machine.events import DeltaBuilder
+from ..machine.growing import grown
 from ..machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT, REASONING_TEXT
 from ..machine.machine import Machine
 from ..machine.snapshot import Snapshot, snapshot
@@ -86,10 +88,8 @@ class FormatStream(StreamBackend):
         self._validator: Validator | None = None
         self._found: Sequence[Problem] = ()
         """Problems of the call that was validated last."""
-        self._had_whole_call: bool = False
-        """True if one of the calls that the machine has forgotten has ended by itself."""
         if not keep_text:
-            machine.forget_call = self._forget_call
+            machine.forget_call = _forget_call
 
     def feed(self, text: str, token_ids: Sequence[int]) -> list[DeltaMessage]:
         path = self._path
@@ -135,18 +135,8 @@ class FormatStream(StreamBackend):
         machine.receiver.end(finish_reason)
         if self._raw is None:
             for call in machine.calls:
-                self._forget_call(call)
+                _forget_call(call, machine.tools)
         return self._take()
-
-    def _forget_call(self, call: CallState) -> None:
-        """Warn of a call whose arguments were streamed and not kept, as far as they need not be read again."""
-        tools = self._machine.tools
-        self._had_whole_call = self._had_whole_call or call.whole
-        if call.status is None:
-            if not call.whole:
-                warn_of_call("kept", call.name, reason_of("incomplete"))
-            elif tools.known and call.name not in tools.names:
-                warn_of_call("kept", call.name, reason_of("unknown_tool"))
 
     def accept(self, delta: DeltaMessage) -> list[DeltaMessage]:
         self._waiting = [*(self._waiting or ()), delta]
@@ -169,7 +159,7 @@ class FormatStream(StreamBackend):
                     call = CallState(next_index(machine.calls), part.id or "", name or "")
                     call.whole = True
                     self._numbers[part.index] = call.index
-                    machine.calls.append(call)
+                    machine.calls = grown(machine.calls, call)
                 part.index = self._numbers[part.index]
         return deltas
 
@@ -179,7 +169,7 @@ class FormatStream(StreamBackend):
 
     @property
     def has_whole_calls(self) -> bool:
-        return self._had_whole_call or any(call.whole for call in self._machine.calls)
+        return any(call.whole or call.follows_whole for call in self._machine.calls)
 
     @property
     def ends_in_cut_call(self) -> bool:
@@ -327,3 +317,12 @@ class FormatStream(StreamBackend):
             else:
                 spans.append(Span(kind=kind, start=begin, end=end, call=call))
         return spans
+
+
+def _forget_call(call: CallState, tools: ToolSet) -> None:
+    """Warn of a call whose arguments were streamed and not kept, as far as they need not be read again."""
+    if call.status is None:
+        if not call.whole:
+            warn_of_call("kept", call.name, reason_of("incomplete"))
+        elif tools.known and call.name not in tools.names:
+            warn_of_call("kept", call.name, reason_of("unknown_tool"))

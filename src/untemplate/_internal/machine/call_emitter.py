@@ -13,6 +13,7 @@ from .call_policy import AS_CONTENT, DROP
 from .call_state import CallState
 from .context import HeldCall, ReaderContext
 from .events import emit_call
+from .growing import NO_TEXTS, grown
 from .ids import IdFactory
 from .ledger import DROPPED
 from .program import IN_REASONING
@@ -36,19 +37,19 @@ class CallEmitter:
         calls = context.calls
         index = calls[-1].index + 1 if calls else 0
         call_id = call_id or self._make_id(name, self._first_index + index)
-        calls.append(CallState(index, call_id, name, context.ledger.frontier))
+        context.calls = grown(calls, CallState(index, call_id, name, context.ledger.frontier))
         if context.tentative is None:
             if context.call_policy is not None:
                 context.held_call = HeldCall()
-                context.spaces = []
+                context.spaces = NO_TEXTS
                 return
             context.speculation.end()
-            context.spaces = []
+            context.spaces = NO_TEXTS
             program = context.program
             if context.state is not program.states[program.content]:
                 self._leave_reasoning()
         elif context.tentative.kind != IN_REASONING_TEXT:
-            context.spaces = []
+            context.spaces = NO_TEXTS
         context.receiver.call_start(index, call_id, name)
 
     def arguments(self, text: str) -> None:

@@ -61,6 +61,8 @@ class CallState:
     """True if its arguments are known to be valid JSON; False if they are not valid or were not checked."""
     recovered: bool = False
     """True if a part of it was ended, dropped or read again."""
+    follows_whole: bool = False
+    """True if a call before it that has been forgotten had ended by itself."""
     markup: str = ""
     """Markup of the call that one of its values holds; empty if none was found, or it was not looked for."""
     status: CallStatus | None = None
@@ -80,6 +82,9 @@ class CallState:
         self.recovered = True
         if self.status == "ok":
             self.status = "recovered"
+
+
+NO_CALLS: Final[list[CallState]] = []
 
 
 def next_index(calls: Sequence[CallState]) -> int:

@@ -82,7 +82,7 @@ class CallReader:
 
     def __init__(self, context: ReaderContext, emitter: CallEmitter) -> None:
         self.context: ReaderContext = context
-        self._emitter: CallEmitter = emitter
+        self.emitter: CallEmitter = emitter
         self.syntax: CallSyntax = _NO_SYNTAX
         self.has_call: bool = False
         """True if one of the calls has committed, as known after the last look at its arguments; ``has_committed`` is
@@ -537,7 +537,7 @@ class CallReader:
         """End the call after its closer, and choose what comes next."""
         context = self.context
         in_section = context.in_section
-        self.last_became_text = self._emitter.close_call()
+        self.last_became_text = self.emitter.close_call()
         if self.last_became_text and in_section and not context.in_section:
             # The section's opener has become text with its first call, and `close_call` has left the section. Calls
             # that follow are still calls, and its closer is text.

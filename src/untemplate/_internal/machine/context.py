@@ -11,15 +11,16 @@ from typing import final
 
 from ...tools import ToolSet
 from .call_policy import CallPolicy
-from .call_state import CallState
+from .call_state import NO_CALLS, CallState
 from .diagnostics import DiagnosticCode
 from .events import EventReceiver
+from .growing import NO_TEXTS, grown
 from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT, Ledger
 from .lexer import Cursor
 from .mypyc_compat import mypyc_attr
 from .program import IN_REASONING, MarkerRule, Program, TextState
 from .scanner import TokenScanner
-from .speculation import Speculation
+from .speculation import NOTHING_KEPT, Speculation
 from .tentative_calls import IN_REASONING_TEXT, TentativeCalls
 
 
@@ -61,15 +62,15 @@ class ReaderContext:
         self.ledger: Ledger = Ledger()
         self.state: TextState = program.states[program.start_without_prompt]
         """The state of free text."""
-        self.spaces: list[str] = []
+        self.spaces: list[str] = NO_TEXTS
         """White space that waits: it is text if text follows it, and markup if a marker does."""
-        self.calls: list[CallState] = []
-        self.forget_call: Callable[[CallState], None] | None = None
-        """Takes each call that is forgotten, which all but the last are before another one begins. None: they are kept,
-        for the result."""
+        self.calls: list[CallState] = NO_CALLS
+        self.forget_call: Callable[[CallState, ToolSet], None] | None = None
+        """Takes the tools and each call that is forgotten, which all but the last are before another one begins. None:
+        they are kept, for the result."""
         self.in_section: bool = False
         """True inside a section of calls."""
-        self.speculation: Speculation = Speculation(self.state)
+        self.speculation: Speculation = NOTHING_KEPT
         self.tentative: TentativeCalls | None = None
         self.held_call: HeldCall | None = None
 
@@ -127,7 +128,7 @@ class ReaderContext:
     def hold_space(self, end: int) -> None:
         """Read white space up to ``end`` that belongs to whatever follows it."""
         cur = self.cur
-        self.spaces.append(cur.text[cur.pos : end])
+        self.spaces = grown(self.spaces, cur.text[cur.pos : end])
         cur.pos = end
         self.limit_spaces(self.base + end)
 
@@ -147,7 +148,7 @@ class ReaderContext:
 
     def drop_space(self) -> None:
         """Forget the white space that waits: markup follows, and it belongs to that."""
-        self.spaces = []
+        self.spaces = NO_TEXTS
 
     # -- speculation --------------------------------------------------------------------------------------------
 
@@ -155,11 +156,15 @@ class ReaderContext:
         """Keep all text from the cursor on: it may become text again. Its first ``opener`` characters are a marker."""
         if not self.speculation.active:
             if self.forget_call is not None and len(self.calls) > 1:
-                for call in self.calls[:-1]:
-                    self.forget_call(call)
-                del self.calls[:-1]
+                last = self.calls.pop()
+                for call in self.calls:
+                    self.forget_call(call, self.tools)
+                    last.follows_whole = last.follows_whole or call.whole or call.follows_whole
+                self.calls = [last]
             if self.scanner is not None:
                 self.scanner.forget(self.base)
+            if not self.speculation.number:
+                self.speculation = Speculation(self.state)
             self.speculation.begin(self.cur.pos, opener, self.state, self.in_section, len(self.calls), self.spaces)
             self.ledger.save()
 
@@ -197,7 +202,7 @@ class ReaderContext:
         speculation = self.speculation
         speculation.end()
         self.in_section = speculation.in_section
-        self.spaces = list(speculation.spaces)
+        self.spaces = list(speculation.spaces) if speculation.spaces else NO_TEXTS
         self.ledger.roll_back()
         del self.calls[speculation.calls :]
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, final
 from ...messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 from ..record import dataclass_fields
 from .call_state import CallState
+from .growing import NO_TEXTS, grown
 from .mypyc_compat import mypyc_attr
 
 
@@ -52,6 +53,7 @@ def emit_call(receiver: EventReceiver, call: CallState, arguments: str) -> None:
 _REASONING: Final = 1
 _CONTENT: Final = 2
 _CALLS: Final = 3
+_NO_DELTAS: Final[list[DeltaMessage]] = []
 
 
 @final
@@ -59,11 +61,11 @@ class DeltaBuilder(EventReceiver):
     """Builds as few DeltaMessages as possible: each holds reasoning, then content, then calls."""
 
     def __init__(self) -> None:
-        self.deltas: list[DeltaMessage] = []
+        self.deltas: list[DeltaMessage] = _NO_DELTAS
         """Those built since they were taken last; the last one may not be complete."""
         self._stage: int = 0
         """The kind of text that the last delta got last."""
-        self.parts: list[str] = []
+        self.parts: list[str] = NO_TEXTS
         """Text of that kind that is not in the last delta yet."""
 
     def take(self) -> list[DeltaMessage]:
@@ -72,7 +74,7 @@ class DeltaBuilder(EventReceiver):
         if deltas:
             if self.parts:
                 self._close_parts()
-            self.deltas = []
+            self.deltas = _NO_DELTAS
             return deltas
         return []
 
@@ -80,21 +82,21 @@ class DeltaBuilder(EventReceiver):
 
     def reasoning(self, text: str) -> None:
         if not self.deltas:
-            self.deltas.append(DeltaMessage(reasoning=text))
+            self.deltas = [DeltaMessage(reasoning=text)]
             self._stage = _REASONING
             return
         if self._stage != _REASONING:
             self._enter(_REASONING)
-        self.parts.append(text)
+        self.parts = grown(self.parts, text)
 
     def content(self, text: str) -> None:
         if not self.deltas:
-            self.deltas.append(DeltaMessage(content=text))
+            self.deltas = [DeltaMessage(content=text)]
             self._stage = _CONTENT
             return
         if self._stage != _CONTENT:
             self._enter(_CONTENT)
-        self.parts.append(text)
+        self.parts = grown(self.parts, text)
 
     def call_start(self, index: int, call_id: str, name: str) -> None:
         self._enter(_CALLS)
@@ -104,13 +106,13 @@ class DeltaBuilder(EventReceiver):
     def arguments(self, index: int, text: str) -> None:
         if not self.deltas:
             call = DeltaToolCall(index=index, function=DeltaFunctionCall(arguments=text))
-            self.deltas.append(DeltaMessage(tool_calls=[call]))
+            self.deltas = [DeltaMessage(tool_calls=[call])]
             self._stage = _CALLS
             return
         if self._stage != _CALLS:
             self._enter(_CALLS)
             self._add_call(DeltaToolCall(index=index, function=DeltaFunctionCall()))
-        self.parts.append(text)
+        self.parts = grown(self.parts, text)
 
     def _add_call(self, call: DeltaToolCall) -> None:
         delta = self.deltas[-1]
@@ -124,13 +126,13 @@ class DeltaBuilder(EventReceiver):
         if self.parts:
             self._close_parts()
         if not self.deltas or stage < self._stage:
-            self.deltas.append(DeltaMessage())
+            self.deltas = grown(self.deltas, DeltaMessage())
         self._stage = stage
 
     def _close_parts(self) -> None:
         """Put the parts of this stage into the delta."""
         text = "".join(self.parts)
-        self.parts = []
+        self.parts = NO_TEXTS
         delta = self.deltas[-1]
         if self._stage == _CONTENT:
             delta.content = (delta.content or "") + text

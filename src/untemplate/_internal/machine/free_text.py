@@ -12,6 +12,7 @@ from collections import deque
 from typing import Final, final
 
 from .context import ReaderContext
+from .growing import NO_TEXTS
 from .ledger import CONTENT_TEXT, MARKUP, REASONING_TEXT
 from .lexer import WS
 from .marker_judge import MarkerJudge
@@ -365,7 +366,7 @@ class FreeText(MarkerJudge):
         elif context.spaces:
             spaces = "".join(context.spaces)
             self.emit(spaces, context.base + context.cur.pos)
-            context.spaces = []
+            context.spaces = NO_TEXTS
         self.drop("stray_close", end)
 
     def _enter_state(self, rule: MarkerRule, end: int) -> None:

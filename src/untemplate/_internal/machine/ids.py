@@ -53,10 +53,13 @@ def pattern_ids(pattern: str) -> IdFactory:
     return make
 
 
-def make_ids(kind: str, seed: bytes | None = None) -> IdFactory:
-    """Return the factory that a Format's ``ids`` names: ``random``, ``alphanumeric9`` or a pattern. Without a seed no
-    two streams have the same ids."""
+def new_seed() -> bytes:
+    """Return a seed for one output: no two have the same ids."""
+    return os.urandom(16)
+
+
+def make_ids(kind: str, seed: bytes) -> IdFactory:
+    """Return the factory that a Format's ``ids`` names: ``random``, ``alphanumeric9`` or a pattern."""
     if kind not in ("random", "alphanumeric9"):
         return pattern_ids(kind)
-    key = os.urandom(16) if seed is None else seed
-    return partial(_hex_id if kind == "random" else _alphanumeric_id, key)
+    return partial(_hex_id if kind == "random" else _alphanumeric_id, seed)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from .diagnostics import DiagnosticCode
+from .growing import grown
 
 # Kinds of text.
 MARKUP: Final = 0
@@ -35,6 +36,9 @@ class Note:
         self.end: int = end
 
 
+_NO_NOTES: Final[list[Note]] = []
+
+
 @final
 class Ledger:
     """Accounts for one output."""
@@ -43,7 +47,7 @@ class Ledger:
         self.frontier: int = 0
         self.spans: list[tuple[int, int, int]] | None = None
         """(kind, start, end), in order, without gaps; None if spans are not recorded."""
-        self.notes: list[Note] = []
+        self.notes: list[Note] = _NO_NOTES
         self._saved_frontier: int = 0
         self._saved_spans: int = 0
         self._saved_notes: int = 0
@@ -51,7 +55,7 @@ class Ledger:
     def clear(self) -> None:
         """Begin the output here: forget everything recorded."""
         self.frontier = 0
-        self.notes = []
+        self.notes = _NO_NOTES
         if self.spans is not None:
             self.spans = []
         self._saved_frontier = 0
@@ -126,7 +130,7 @@ class Ledger:
         if notes and notes[-1].code == code and notes[-1].end == start and end > start:
             notes[-1].end = end
         elif len(notes) < MAX_NOTES:
-            notes.append(Note(code, start, end))
+            self.notes = grown(notes, Note(code, start, end))
 
     def back_to(self, place: int) -> None:
         """Undo all spans and diagnostics after this place."""

@@ -54,7 +54,9 @@ from collections.abc import Sequence
 from typing import Final, final
 
 from ...tools import ToolSet
+from .call_state import NO_CALLS
 from .events import EventReceiver
+from .growing import NO_TEXTS
 from .ids import IdFactory
 from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, MARKUP, REASONING_TEXT
 from .modes import (
@@ -69,7 +71,7 @@ from .program import (
     Program,
 )
 from .runner import Runner
-from .scanner import TokenScanner, check_ids
+from .scanner import NO_STRETCHES, TokenScanner, check_ids
 from .short_path import MOST_UNCOUNTED, ShortPath
 from .tentative_calls import IN_REASONING_TEXT
 
@@ -88,13 +90,13 @@ class Machine(Runner):
         program: Program,
         tools: ToolSet,
         receiver: EventReceiver,
-        make_id: IdFactory,
+        make_id: IdFactory | None,
+        seed: bytes,
         first_index: int,
         max_held: int,
         reasoning_calls: int,
     ) -> None:
-        Runner.__init__(self, program, tools, receiver, make_id, first_index, max_held, reasoning_calls)
-        self.finished: bool = False
+        Runner.__init__(self, program, tools, receiver, make_id, seed, first_index, max_held, reasoning_calls)
         self.path: ShortPath = ShortPath(max_held)
         if program.header is None:
             self.path.open_text(self._text.passing_kind(), self.state, [], "")
@@ -214,7 +216,7 @@ class Machine(Runner):
             self.checks_ids = self.checks_ids or scanner.proves_markers
         if scanner.unknown_places:
             self._drop_tokens(scanner.unknown_places)
-            scanner.unknown_places = []
+            scanner.unknown_places = NO_STRETCHES
         path.takes_ids = scanner.quiet and scanner.active
         path.takes_text = scanner.quiet and (not scanner.active or places is not None)
         return text
@@ -304,19 +306,19 @@ class Machine(Runner):
         if not held and path.kind in (CONTENT_TEXT, REASONING_TEXT) and not path.held:
             self.base += len(cur.text) + path.size - path.settled
             self.mark(path.kind, 0)  # no marker follows this text
-            self.spaces = []
+            self.spaces = NO_TEXTS
             cur.text = ""
-            self.finished = cur.final = True
+            cur.final = True
             self._text.finish()
             return ""
         self.settle()
         if held:
             self._read_on(held)
-        self.finished = True
         self._read("")  # what was kept unread
         while True:
             # A speculation that is still active here is undecided because the output ends.
-            self.speculation.undecided = self.speculation.number
+            if self.speculation.active:
+                self.speculation.undecided = self.speculation.number
             cur.final = True
             self._run()
             if cur.final and not self._wind_up():
@@ -343,6 +345,11 @@ class Machine(Runner):
         self._read_next()
         self.state = program.states[self.state_index]
         self.program = program
+
+    @property
+    def finished(self) -> bool:
+        """True after ``finish``."""
+        return self.cur.final
 
     @property
     def state_index(self) -> int:
@@ -373,8 +380,9 @@ class Machine(Runner):
         cur.text = ""
         cur.pos = 0
         text = self._text
-        self.speculation.restart()
-        self.calls = []
+        if self.speculation.number:
+            self.speculation.restart()
+        self.calls = NO_CALLS
         self.ledger.clear()
         in_call = self._mode == READ_CALL and self._call_reader().has_committed
         if self.tentative is not None and self.tentative.kind == IN_REASONING_TEXT:

@@ -13,8 +13,9 @@ from .context import ReaderContext
 from .empty_calls import EmptyCalls
 from .events import EventReceiver
 from .free_text import FreeText
+from .growing import NO_TEXTS
 from .headers import HeaderReader
-from .ids import IdFactory
+from .ids import IdFactory, make_ids
 from .ledger import DROPPED, MARKUP
 from .lexer import WS
 from .marker_judge import IS_TEXT
@@ -42,7 +43,8 @@ class Runner(ReaderContext):
         program: Program,
         tools: ToolSet,
         receiver: EventReceiver,
-        make_id: IdFactory,
+        make_id: IdFactory | None,
+        seed: bytes,
         first_index: int,
         max_held: int,
         reasoning_calls: int,
@@ -50,7 +52,10 @@ class Runner(ReaderContext):
         ReaderContext.__init__(self, program, tools, receiver, max_held, reasoning_calls)
         self._mode: int = READ_TEXT if program.header is None else READ_HEADER_START
         self._text: FreeText = FreeText(self)
-        self._emitter: CallEmitter = CallEmitter(self, self._text, make_id, first_index)
+        self._make_id: IdFactory | None = make_id
+        """The caller's; None: the Program says how ids are made."""
+        self._seed: bytes = seed
+        self._first_index: int = first_index
         # Most outputs have neither calls nor headers, so their readers are made when they are needed.
         self._calls: CallReader | None = None
         self._headers: HeaderReader | None = None
@@ -136,7 +141,7 @@ class Runner(ReaderContext):
                     return self._end_tentative_calls(False)
                 self._mode = READ_TEXT
                 self._text.after_call = True
-                self._emitter.close_call()
+                self._call_reader().emitter.close_call()
                 return False
             return self._end_undecided()
         if mode == READ_HEADER or (mode == READ_HEADER_START and self.speculation.active):
@@ -147,7 +152,7 @@ class Runner(ReaderContext):
         if mode == READ_TURN_END:
             self._drop_end_tokens()
             self.end_speculation()
-            self.spaces = []
+            self.spaces = NO_TEXTS
             self._mode = READ_TEXT
         elif mode == READ_AFTER_TENTATIVE_CALLS:
             return self._end_tentative_calls(False)
@@ -196,7 +201,7 @@ class Runner(ReaderContext):
         self.state = self.speculation.origin
         self._mode = READ_TEXT
         self._text.after_call = True
-        self.spaces = []
+        self.spaces = NO_TEXTS
         self.ledger.mark(MARKUP, start)
         self._report_cut(in_header, start)
 
@@ -259,7 +264,8 @@ class Runner(ReaderContext):
     def _call_reader(self) -> CallReader:
         calls = self._calls
         if calls is None:
-            calls = self._calls = CallReader(self, self._emitter)
+            make_id = self._make_id or make_ids(self.program.ids, self._seed)
+            calls = self._calls = CallReader(self, CallEmitter(self, self._text, make_id, self._first_index))
         return calls
 
     def _header_reader(self) -> HeaderReader:
@@ -326,7 +332,7 @@ class Runner(ReaderContext):
         if not AfterCalls(self, self._text).accept(tentative):
             self._release()
             return True
-        self.spaces = []
+        self.spaces = NO_TEXTS
         self._mode = READ_TEXT
         self._text.after_call = True
         if further:

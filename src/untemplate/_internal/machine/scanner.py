@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import Final, Protocol, final
 
+from .growing import grown
 from .ledger import MAX_NOTES
 
 
@@ -43,6 +44,13 @@ _MOST_LITERALS: Final = 256
 """Most literals whose special tokens are remembered. Some hold text of the model, so there may be any number."""
 _MOST_AWAITED: Final = 4096
 """Most ids of one literal whose text is awaited after a delta; beyond that, the oldest authorise nothing."""
+# Empty ones, which outputs share until they have some.
+_NO_PLACES: Final[set[int]] = set()
+_NO_NUMBERS: Final[list[int]] = []
+_ZERO: Final[list[int]] = [0]
+_NONE_AWAITED: Final[deque[tuple[str, int, int]]] = deque()
+_NONE_PENDING: Final[dict[str, deque[tuple[int, int, int]]]] = {}
+NO_STRETCHES: Final[list[tuple[int, int]]] = []
 
 
 def check_ids(ids: Sequence[object]) -> None:
@@ -120,21 +128,21 @@ class TokenScanner:
         self._stripped: bool = stripped
         self.proves_markers: bool = False
         """True if a marker that is one special token counts only with its id, once ids have come."""
-        self.authorised: set[int] = set()
+        self.authorised: set[int] = _NO_PLACES
         """Places where markers begin that have a token id."""
-        self.unknown_places: list[tuple[int, int]] = []
+        self.unknown_places: list[tuple[int, int]] = NO_STRETCHES
         """Places of special tokens that are not the Format's, and that have a token id; the machine removes them."""
         self._many: int = _FEW
         """Number of places above which those before the text that is being read are forgotten."""
-        self.ambiguous: list[int] = []
+        self.ambiguous: list[int] = _NO_NUMBERS
         self.active: bool = False
         """True if any ids have come."""
-        self._awaited: deque[tuple[str, int, int]] = deque()
+        self._awaited: deque[tuple[str, int, int]] = _NONE_AWAITED
         """Unknown special tokens whose text has not come, each with the characters known when its id came, and its
         place in bytes or -1."""
-        self._gaps: list[int] = []
+        self._gaps: list[int] = _NO_NUMBERS
         """Places in bytes of unknown tokens whose ids have come and whose text never will, in order."""
-        self._shifts: list[int] = [0]
+        self._shifts: list[int] = _ZERO
         """Bytes of the first 0, 1, 2 … of them."""
         self._held: str = ""
         """Text that may be the beginning of the first awaited token."""
@@ -143,7 +151,7 @@ class TokenScanner:
         self._seen_bytes: int = 0
         self._id_bytes: int = 0
         self._exact: bool = True
-        self._pending: dict[str, deque[tuple[int, int, int]]] = {}
+        self._pending: dict[str, deque[tuple[int, int, int]]] = _NONE_PENDING
         """Literal → (its order, characters known when its id came, its place in bytes or -1), by order. Without the
         table, ids that came with one delta have one order: they may belong to its literals in another way."""
         self.special_ids: frozenset[int] = tokens.ids
@@ -194,7 +202,7 @@ class TokenScanner:
         if len(ids) == 1:
             if text != self._tokens.own.get(ids[0]):
                 return False
-            self.authorised.add(self._seen)
+            self._authorise([self._seen])
         else:
             try:
                 if sum(map(self._sizes.__getitem__, ids)) != size:
@@ -205,12 +213,18 @@ class TokenScanner:
             found = list(self._tokens.pattern.finditer(text))
             if [match.group() for match in found] != [literals[token] for token in filter(literals.__contains__, ids)]:
                 return False
-            self.authorised.update([self._seen + match.start() for match in found])
+            self._authorise([self._seen + match.start() for match in found])
         self._seen += len(text)
         self._seen_bytes += size
         self._id_bytes += size
         self._carry = self._tail(self._carry + text)
         return True
+
+    def _authorise(self, places: list[int]) -> None:
+        """Take note that these places have a token id."""
+        if not self.authorised:
+            self.authorised = set()
+        self.authorised.update(places)
 
     def _is_awaited(self, waiting: deque[tuple[int, int, int]]) -> bool:
         """True if one of these ids of a literal may still authorise it."""
@@ -266,14 +280,16 @@ class TokenScanner:
                 place = self._search(text, literal, max(at, known - start))
             if place >= 0 and text.startswith(literal, place):
                 at = place + len(literal)
-                self.unknown_places.append((start + place, start + at))
+                self.unknown_places = grown(self.unknown_places, (start + place, start + at))
             elif place >= len(text):
                 break
             elif place >= 0 and literal.startswith(text[place:]):
                 self._held = text[place:]
                 return text[:place]
             elif byte >= 0:
-                self._gaps.append(byte)
+                if not self._gaps:
+                    self._shifts = self._shifts.copy()
+                self._gaps = grown(self._gaps, byte)
                 self._shifts.append(self._shifts[-1] + _size(literal))
             self._awaited.popleft()
         self._held = ""
@@ -307,11 +323,12 @@ class TokenScanner:
         self._exact = False
         for place in places:
             if self._tokens.pattern.match(text, place) is not None:
-                self.authorised.add(self._seen + place)
+                self._authorise([self._seen + place])
                 continue
             size = max((len(t) for t in self._tokens.unknown.values() if text.startswith(t, place)), default=0)
             if size:
-                self.unknown_places.append((self._seen + place, self._seen + place + size))
+                found = (self._seen + place, self._seen + place + size)
+                self.unknown_places = grown(self.unknown_places, found)
         self._seen += len(text)
         self._carry = self._tail(self._carry + text)
 
@@ -354,8 +371,12 @@ class TokenScanner:
         place = self._id_bytes if self._exact else -1
         if token in self._tokens.own:
             self._order += place >= 0
+            if not self._pending:
+                self._pending = {}
             self._pending.setdefault(literal, deque()).append((self._order, self._seen, place))
         elif not self._stripped:
+            if not self._awaited:
+                self._awaited = deque()
             self._awaited.append((literal, self._seen, place))
 
     def _find(self, window: str) -> None:
@@ -373,15 +394,15 @@ class TokenScanner:
             byte += _size(window[at : found.start()])
             at = found.start()
             if self._take(literal, place, byte):
-                self.authorised.add(place)
+                self._authorise([place])
                 matched[literal] = matched.get(literal, 0) + 1
             else:
                 spelled.setdefault(literal, []).append(place)
         if not self._exact:
             for literal, places in spelled.items():
                 if literal in matched:
-                    self.authorised.update(places)
-                    self.ambiguous.extend(places[: MAX_NOTES - len(self.ambiguous)])
+                    self._authorise(places)
+                    self.ambiguous = [*self.ambiguous, *places[: MAX_NOTES - len(self.ambiguous)]]
 
     def _take(self, literal: str, place: int, here: int) -> bool:
         """Match the literal at this place, in characters and in bytes, with the first id that waits for it. Return

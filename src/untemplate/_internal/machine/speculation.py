@@ -5,10 +5,11 @@ Text that becomes text again is searched for markers once: after its opener, and
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
+from .growing import NO_TEXTS, grown
 from .lexer import Cursor
-from .program import TextState
+from .program import IN_CONTENT, TextState
 
 
 @final
@@ -37,7 +38,7 @@ class Speculation:
         """Number of the speculation that was undecided at the end of the output; -1 before that."""
         self.section_is_text: bool = False
         """True if the opener of the section has become text, so that its closer is text too."""
-        self._kept: list[str] = []
+        self._kept: list[str] = NO_TEXTS
         self._start: int = 0
         """Where it begins in the cursor's text, or, if characters are kept already, where they end."""
         self._looked_at: int = 0
@@ -57,7 +58,7 @@ class Speculation:
     def end(self) -> None:
         """End: what was read does not become text."""
         self.active = False
-        self._kept = []
+        self._kept = NO_TEXTS
         self.size = 0
 
     def restart(self) -> None:
@@ -66,7 +67,7 @@ class Speculation:
         self.spaces = ()
         self.size = 0
         self.opener = 0
-        self._kept = []
+        self._kept = NO_TEXTS
         self._start = 0
         self._looked_at = 0
 
@@ -74,7 +75,7 @@ class Speculation:
         """Keep what has been read, before the cursor drops it."""
         piece = cur.text[self._start : cur.pos]
         if piece:
-            self._kept.append(piece)
+            self._kept = grown(self._kept, piece)
             self.size += len(piece)
         self._start = 0
 
@@ -101,3 +102,7 @@ class Speculation:
         seen = self._looked_at - start
         self._looked_at = max(self._looked_at, start + size)
         return size if whole else min(max(self.opener, seen, 0), size)
+
+
+NOTHING_KEPT: Final = Speculation(TextState("", IN_CONTENT, {}, False))
+"""That of all outputs before the first opener; it never begins."""

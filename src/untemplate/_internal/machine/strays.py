@@ -7,6 +7,7 @@ import re
 from .arguments.lookahead import MAX_STRAY, damaged_literal
 from .call_syntax import CallSyntax
 from .context import ReaderContext
+from .growing import NO_TEXTS
 from .ledger import DROPPED, MARKUP
 from .lexer import WS, Literals
 from .signals import AGAIN, MORE, NO_MATCH
@@ -78,7 +79,7 @@ def take_close(context: ReaderContext, close: re.Match[str]) -> bool:
             return False
         context.mark(MARKUP, end)
     if context.spaces and context.holds_space:
-        context.spaces = []
+        context.spaces = NO_TEXTS
     context.cur.pos = end
     return True
 

@@ -12,6 +12,7 @@ from typing import Final
 from .diagnostics import DiagnosticCode
 from .events import EventReceiver
 from .evidence import Evidence
+from .growing import NO_TEXTS, grown
 from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
 from .lexer import WS, shared_start
 from .program import IN_CONTENT, IN_REASONING
@@ -49,7 +50,7 @@ class TextWriter(Evidence):
 
     def begin_output(self) -> None:
         """Begin the output here: all before it was the prompt's."""
-        self.context.spaces = []
+        self.context.spaces = NO_TEXTS
         self.after_call = False
         self.forget_all()
         self._with_text = ()
@@ -58,7 +59,7 @@ class TextWriter(Evidence):
         """End the output. White space at its very end is text, unless it follows a call or a marker."""
         context = self.context
         spaces = "".join(context.spaces)
-        context.spaces = []
+        context.spaces = NO_TEXTS
         if spaces and not self.after_call and not self.fresh:
             self.emit(spaces, context.ledger.frontier + len(spaces))
 
@@ -120,7 +121,7 @@ class TextWriter(Evidence):
         spaces = "".join(context.spaces)
         size = shared_start(spaces[::-1], own[::-1])
         kept = spaces[: len(spaces) - size]
-        context.spaces = [spaces[len(kept) :]] if size else []
+        context.spaces = [spaces[len(kept) :]] if size else NO_TEXTS
         if kept:
             self.emit(kept, context.base + context.cur.pos - size)
 
@@ -128,7 +129,7 @@ class TextWriter(Evidence):
         """Drop and report the text from the cursor to ``end``. White space before it stays, if it follows text."""
         context = self.context
         spaces = "".join(context.spaces)
-        context.spaces = []
+        context.spaces = NO_TEXTS
         if spaces and not self.at_start and not self.after_call:
             self.emit(spaces, context.base + context.cur.pos)
         context.mark(MARKUP, context.cur.pos)
@@ -139,7 +140,7 @@ class TextWriter(Evidence):
     def drop_marker(self, end: int) -> None:
         """Read a marker up to ``end``. The white space before it belongs to it."""
         context = self.context
-        context.spaces = []
+        context.spaces = NO_TEXTS
         context.cur.pos = end
         context.mark(MARKUP, end)
 
@@ -158,17 +159,17 @@ class TextWriter(Evidence):
         body = piece.rstrip(WS)
         spaces = context.spaces
         if not body:
-            spaces.append(piece)
+            context.spaces = grown(spaces, piece)
             context.limit_spaces(end)
             return
         after = piece[len(body) :]
         if spaces:
-            context.spaces = [after] if after else []
+            context.spaces = [after] if after else NO_TEXTS
             self.emit("".join(spaces) + body, end - len(after))
         else:
             self.emit(body, end - len(after))
             if after:
-                spaces.append(after)
+                context.spaces = [after]
         if after:
             context.limit_spaces(end)
 
@@ -184,7 +185,7 @@ class TextWriter(Evidence):
         if len(text) < len(piece):
             context.ledger.mark(MARKUP, end - len(text))
         if self.fresh and text:
-            context.spaces.append(text)
+            context.spaces = grown(context.spaces, text)
             context.limit_spaces(end)
             return ""
         return text
