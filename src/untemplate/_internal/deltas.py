@@ -64,24 +64,28 @@ class Collected:
     def add(self, deltas: Iterable[DeltaMessage]) -> None:
         """Take the next deltas of the output."""
         for delta in deltas:
-            if delta.reasoning:
+            text = delta.reasoning
+            if text:
                 if self._kind is not _REASONING:
                     self._begin(_REASONING)
-                self._pieces.append(delta.reasoning)
-            if delta.content:
+                self._pieces.append(text)
+            text = delta.content
+            if text:
                 if self._kind is not _CONTENT:
                     self._begin(_CONTENT)
-                self._pieces.append(delta.content)
+                self._pieces.append(text)
             for piece in delta.tool_calls or ():
                 call = self._calls.get(piece.index)
                 if call is None:
                     call = self._calls[piece.index] = _Call()
                     self._parts.append(call)
                     self._kind = None
-                call.id = call.id or piece.id or ""
+                if piece.id and not call.id:
+                    call.id = piece.id
                 function = piece.function
                 if function is not None:
-                    call.name = call.name or function.name or ""
+                    if function.name and not call.name:
+                        call.name = function.name
                     if function.arguments:
                         call.arguments.append(function.arguments)
 

@@ -42,7 +42,6 @@ class Stream:
         "_detokenizer",
         "_finish_reason",
         "_finished",
-        "_keeps",
         "_pending",
         "_policy",
         "_prefill",
@@ -61,8 +60,6 @@ class Stream:
         self._policy = Policy() if policy is None else policy
         self._collected = Collected() if collect else None
         self._pending: list[DeltaMessage] | None = (backend.feed(prefill, ()) or None) if prefill else None
-        self._keeps = collect or bool(self._pending)
-        """True if deltas are kept, or some wait for the next ones."""
         self._finished = False
         self._finish_reason: str | None = None
         self._prefill = prefill
@@ -84,7 +81,11 @@ class Stream:
         if self._finished:
             raise RuntimeError(_FEED_AFTER_FINISH)
         deltas = self._backend.feed(text, token_ids)
-        return self._taken(deltas) if self._keeps else deltas
+        if self._pending is not None:
+            return self._taken(deltas)
+        if self._collected is not None:
+            self._collected.add(deltas)
+        return deltas
 
     def feed_tokens(self, token_ids: Sequence[int]) -> list[DeltaMessage]:
         """Take the next token ids of the output; their text is read from the parser's tokenizer.
@@ -151,10 +152,9 @@ class Stream:
 
     def _taken(self, deltas: list[DeltaMessage]) -> list[DeltaMessage]:
         """Add what is waiting to these deltas, and keep them for the result."""
-        if self._pending:
+        if self._pending is not None:
             deltas = self._pending + deltas
             self._pending = None
-            self._keeps = self._collected is not None
         if self._collected is not None:
             self._collected.add(deltas)
         return deltas

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, final
 
 from ...messages import (
@@ -34,7 +34,7 @@ from .text_reports import TextReports
 from .unread_markers import UnreadMarkers
 
 if TYPE_CHECKING:
-    from ..schemas.validation import Problem, Validator
+    from ..schemas.validation import Problem
 
 __all__ = ["FormatStream"]
 
@@ -72,7 +72,7 @@ class FormatStream(StreamBackend):
         denied: frozenset[str] = frozenset(),
     ) -> None:
         self._path = machine.path
-        self._sends_pieces = machine.receiver is builder and not keep_text
+        self._sends_pieces = machine.receiver is builder
         """True if what passes on the short path becomes a delta at once."""
         self._denied = denied
         self._unread = unread
@@ -85,7 +85,6 @@ class FormatStream(StreamBackend):
         """Deltas of another parser, while a call is open; ``None``: there were none so far."""
         self._numbers: dict[int, int] | None = None
         """Numbers of calls in those deltas → numbers in the message."""
-        self._validator: Validator | None = None
         self._found: Sequence[Problem] = ()
         """Problems of the call that was validated last."""
         if not keep_text:
@@ -95,7 +94,11 @@ class FormatStream(StreamBackend):
         path = self._path
         if path.kind and text:
             piece = path.passes(text, token_ids)
-            if piece and self._sends_pieces:
+            if piece is not None and self._sends_pieces:
+                if self._raw is not None:
+                    self._raw.append(text)
+                if not piece:
+                    return []
                 if path.kind == CONTENT_TEXT:
                     return [DeltaMessage(content=piece)]
                 if path.kind == REASONING_TEXT:
@@ -106,8 +109,6 @@ class FormatStream(StreamBackend):
                 text = self._machine.read(text, token_ids)
             elif piece:
                 self._machine.emit(piece)
-            elif self._sends_pieces:
-                return []
         else:
             text = self._machine.read(text, token_ids)
         if self._raw is not None and text:
@@ -265,11 +266,7 @@ class FormatStream(StreamBackend):
         return call_status(call, arguments, tools, self._values.find, problems)
 
     def _problems(self, call: CallState, arguments: str) -> list[str]:
-        from ..schemas.validation import Validator
-
-        if self._validator is None:
-            self._validator = Validator(self._machine.tools)
-        self._found = self._validator.check(call.name, arguments)
+        self._found = _validate()(call.name, arguments, self._machine.tools)
         return [problem.slug for problem in self._found]
 
     def _diagnostics(
@@ -317,6 +314,14 @@ class FormatStream(StreamBackend):
             else:
                 spans.append(Span(kind=kind, start=begin, end=end, call=call))
         return spans
+
+
+@cache
+def _validate() -> Callable[[str, str, ToolSet], list[Problem]]:
+    """Import the check of arguments, which outputs without calls need not pay for."""
+    from ..schemas.validation import check_call
+
+    return check_call
 
 
 def _forget_call(call: CallState, tools: ToolSet) -> None:

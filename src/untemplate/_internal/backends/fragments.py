@@ -21,6 +21,7 @@ _NEAR: Final = 64
 """Characters at the edge of a text that are looked at."""
 _OPENS_TAG: Final = ("<", "[")
 _ENDS_TAG: Final = (">", "]")
+_END_OF_TAG: Final = re.compile(r"[<>\[\]\n]|\Z")
 _BEGUN: Final = re.compile(r"[<\[][^<>\[\]\r\n]*+\Z")
 """Matches a tag that a text ends in, without its end."""
 _ENDED: Final = re.compile(r"[^\s<>\[\]]*+(?:>>>|[>\]])")
@@ -86,11 +87,11 @@ class Fragments:
             is_draft = whole in self._closes_calls and any(opener in text for opener in self._opens_calls)
             return "" if is_draft else whole
         text = text[-_NEAR:]
-        begun = _BEGUN.search(text)
+        begun = _BEGUN.search(text) if "<" in text or "[" in text else None
         if begun is not None:
             head = begun.group()
             return head if head in self._heads and (len(head) > 1 or head == text) else ""
-        ended = _ENDED_LAST.search(text)
+        ended = _ENDED_LAST.search(text) if text.endswith(_ENDS_TAG) else None
         return "" if ended is None else self._tail_of(ended.group(), ended.group() == text)
 
     def _at_start(self, text: str, cut: bool, first: bool) -> str:
@@ -122,7 +123,8 @@ class Fragments:
         heads = (_begun_tag(text, 0, marker) for marker in self._opens_reasoning)
         closes = () if closed else self._closes_reasoning
         pieces = (
-            _begun_tag(text, text.rfind(marker[:_SHORTEST]), marker) or _ended_tag(text, marker) for marker in closes
+            _begun_tag(text, max(text.rfind(marker[:_SHORTEST]), 0), marker) or _ended_tag(text, marker)
+            for marker in closes
         )
         return next(filter(None, (*heads, *pieces)), "")
 
@@ -141,12 +143,14 @@ def _ended_tag(text: str, marker: str) -> str:
 
 def _begun_tag(text: str, place: int, marker: str) -> str:
     """Return the beginning of this marker at a place of a text, if the tag there has no end; empty without one."""
-    size = 0
+    if place < 0 or not text.startswith(marker[:_SHORTEST], place):
+        return ""
+    size = _SHORTEST
     while size < len(marker) and text[place + size : place + size + 1] == marker[size]:
         size += 1
     shortest = _SHORTEST_IN_WORD if _LETTER.match(text, place + size) else _SHORTEST
-    if place < 0 or not shortest <= size < len(marker):
+    if not shortest <= size < len(marker):
         return ""
     rest = text[place + size : place + size + _NEAR]
-    end = re.search(r"[<>\[\]\n]|\Z", rest)
+    end = _END_OF_TAG.search(rest)
     return "" if end is not None and end.group() in _ENDS_TAG else text[place : place + size]

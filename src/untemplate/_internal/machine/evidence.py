@@ -30,16 +30,19 @@ _MAY_OPEN_CODE: Final = ("`", ">")
 class Evidence:
     """The text of one output so far, as far as it decides on a marker that follows."""
 
+    quoted_calls: int = BY_EVIDENCE
+    """When a call that may be quoted counts: BY_EVIDENCE, ALWAYS or NOT_IN_FENCES."""
+
     def __init__(self, context: ReaderContext) -> None:
         self.context: ReaderContext = context
-        self.quoted_calls: int = BY_EVIDENCE
-        """When a call that may be quoted counts: BY_EVIDENCE, ALWAYS or NOT_IN_FENCES."""
         self.last_piece: str = ""
         """The last text that was emitted."""
         self.region_before: int = IN_CONTENT
         """The region of that text."""
         self._unread: str = ""
         """The last text that was emitted, kept until a marker follows it or there is much of it."""
+        self._other_unread: str = ""
+        """The same of content after reasoning has begun, and of reasoning after content has."""
         self._content: TextBefore | None = None
         """The content before this text, as far as it matters for a marker; None if nothing came before."""
         self._reasoning: TextBefore | None = None
@@ -49,16 +52,16 @@ class Evidence:
 
     def begin_line(self, region: int) -> None:
         """Begin a line of text in this region."""
-        if region != self.region_before:
-            self._read()
-            self.region_before = region
+        if (region == IN_CONTENT) != (self.region_before == IN_CONTENT):
+            self._unread, self._other_unread = self._other_unread, self._unread
+        self.region_before = region
         self._unread += "\n"
 
     def remember(self, text: str) -> None:
         """Add text of the region."""
         self._unread += text
         if len(self._unread) > _MOST_UNREAD:
-            self._read()
+            self._read(self.region_before == IN_CONTENT)
         self.last_piece = text
 
     def remember_opener(self) -> None:
@@ -74,6 +77,8 @@ class Evidence:
         """Forget the text of this region: another begins."""
         if self.region_before == region:
             self._unread = ""
+        elif (region == IN_CONTENT) != (self.region_before == IN_CONTENT):
+            self._other_unread = ""
         if region == IN_CONTENT:
             self._content = None
         else:
@@ -81,13 +86,12 @@ class Evidence:
 
     def forget_all(self) -> None:
         """Forget all text: it was the prompt's."""
-        self._unread = ""
+        self._unread = self._other_unread = ""
         self._content = self._reasoning = None
 
     def place(self) -> tuple[TextBefore | None, TextBefore | None]:
         """Return the text so far, to return to."""
-        self._read()
-        return self._content, self._reasoning
+        return self._read(True), self._read(False)
 
     def return_to(self, place: tuple[TextBefore | None, TextBefore | None]) -> None:
         """Take what has come since then for one word."""
@@ -104,10 +108,9 @@ class Evidence:
     @property
     def has_text(self) -> bool:
         """True if the region that is being read has had text before."""
-        region = self.context.state.region
-        if self._unread and region == self.region_before:
-            return True
-        return (self._content if region == IN_CONTENT else self._reasoning) is not None
+        content = self.context.state.region == IN_CONTENT
+        unread = self._unread if content == (self.region_before == IN_CONTENT) else self._other_unread
+        return unread != "" or (self._content if content else self._reasoning) is not None
 
     @property
     def opens_code(self) -> bool:
@@ -128,11 +131,7 @@ class Evidence:
 
     def text_before(self) -> TextBefore | None:
         """Return the text of the region that is being read; None if it has had no text."""
-        before = self._read()
-        region = self.context.state.region
-        if region != self.region_before:
-            before = self._content if region == IN_CONTENT else self._reasoning
-        return before
+        return self._read(self.context.state.region == IN_CONTENT)
 
     def evidence(self, spaces: str) -> int:
         """Return what the text, and this white space after it, says about a marker that follows."""
@@ -149,16 +148,21 @@ class Evidence:
         text = self._unread
         return not text or (len(text) <= _SHORT_TEXT and quotes_nothing(text, breaks))
 
-    def _read(self) -> TextBefore | None:
-        """Read the text that is kept. Return the text of its region."""
-        before = self._content if self.region_before == IN_CONTENT else self._reasoning
-        if self._unread:
+    def _read(self, content: bool) -> TextBefore | None:
+        """Read the text that is kept of content, or else of reasoning. Return all of it."""
+        before = self._content if content else self._reasoning
+        is_last = content == (self.region_before == IN_CONTENT)
+        unread = self._unread if is_last else self._other_unread
+        if unread:
             if before is None:
                 before = TextBefore()
-                if self.region_before == IN_CONTENT:
+                if content:
                     self._content = before
                 else:
                     self._reasoning = before
-            before.read(self._unread)
-            self._unread = ""
+            before.read(unread)
+            if is_last:
+                self._unread = ""
+            else:
+                self._other_unread = ""
         return before

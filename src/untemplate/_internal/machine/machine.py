@@ -298,7 +298,7 @@ class Machine(Runner):
     def finish(self) -> str:
         """End the output: no more text will come, so everything is decided. Return text that was held back because a
         special token might have begun in it."""
-        if self.finished:
+        if self.cur.final:
             return ""
         held = "" if self.scanner is None else self.scanner.finish()
         path = self.path

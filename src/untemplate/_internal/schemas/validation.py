@@ -46,6 +46,7 @@ _KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
     (dict, "object"),
     (list, "array"),
 )
+_NOT_STRICT: Final[Mapping[str, Any]] = {}
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -122,12 +123,17 @@ class Validator:
 
     def check(self, name: str, arguments: str) -> list[Problem]:
         """Return the problems of a call, as :func:`validate` does."""
-        tool = self._tools.get(name)
-        if tool is not None:
-            return _check(arguments, tool.schema, self._compiled.get(name), tool)
-        if self._tools.known:
-            return [Problem("$", "unknown_tool", f"{_shown(name)} is not one of the tools")]
-        return _check(arguments, None, None)
+        return check_call(name, arguments, self._tools, self._compiled)
+
+
+def check_call(name: str, arguments: str, tools: ToolSet, strict: Mapping[str, Any] = _NOT_STRICT) -> list[Problem]:
+    """Return the problems of a call of one of these tools. ``strict``: the validators of those that are strict."""
+    tool = tools.get(name)
+    if tool is not None:
+        return _check(arguments, tool.schema, strict.get(name), tool)
+    if tools.known:
+        return [Problem("$", "unknown_tool", f"{_shown(name)} is not one of the tools")]
+    return _check(arguments, None, None)
 
 
 def _check(
