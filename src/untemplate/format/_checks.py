@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from functools import cache
 from types import NoneType
@@ -39,7 +39,8 @@ def check(fmt: FormatFields) -> None:
         raise FormatError("name", "is empty")
     if fmt.version != FORMAT_VERSION:
         raise FormatError("version", f"{fmt.version!r} is not known here; the only version is {FORMAT_VERSION}")
-    _check_fields(fmt, "")
+    if not _is_right(fmt):
+        _check_fields(fmt, "")
     seen: dict[str, str] = {}
     for path, marker in _text_markers(fmt):
         _distinct(seen, marker, path)
@@ -200,15 +201,47 @@ def _distinct(seen: dict[str, str], marker: Marker | None, path: str) -> None:
 # -- Every value against the type of its field --------------------------------------------------------------------
 
 
+_Test = Callable[[Any], bool]
+
+
+def _is_right(part: Any) -> bool:
+    """True if each value below ``part`` has the type of its field, and no marker is empty."""
+    cls: Any = type(part)
+    for name, test in _tests(cls):
+        if not test(getattr(part, name)):
+            return False
+    return cls is not Marker or "" not in (part.text, *part.accepted)
+
+
+@cache
+def _tests(cls: Any) -> tuple[tuple[str, _Test], ...]:
+    """Return the fields of a class, each with the test of its values."""
+    return tuple((name, _test(hint)) for name, hint in get_type_hints(cls).items())
+
+
+def _test(hint: Any) -> _Test:
+    """Return the test of values of a type."""
+    arguments = get_args(hint)
+    if get_origin(hint) is Literal:
+        return arguments.__contains__
+    if get_origin(hint) is not tuple:
+        plain = frozenset(arguments or (hint,)).intersection(_WORDS)
+        return lambda value: (
+            type(value) in plain or (_is_one_of(value, hint) and (not is_dataclass(value) or _is_right(value)))
+        )
+    size = None if arguments[-1] is Ellipsis else len(arguments)
+    of_item = _test(arguments[0])
+    return lambda value: (
+        isinstance(value, tuple) and size in (None, len(value)) and all(one != "" and of_item(one) for one in value)
+    )
+
+
 def _check_fields(part: Any, path: str) -> None:
-    """Check all fields below ``part``: each value has the type of its field, and no marker is empty."""
+    """Raise the error of the first value below ``part`` that is not right."""
     if isinstance(part, Marker) and isinstance(part.accepted, tuple) and "" in (part.text, *part.accepted):
         raise FormatError(path, "is an empty marker")
-    cls: Any = type(part)
-    for name, hint, plain in _fields(cls):
-        value = getattr(part, name)
-        if type(value) not in plain:
-            _check_value(hint, value, f"{path}.{name}" if path else name)
+    for name, hint in get_type_hints(type(part)).items():
+        _check_value(hint, getattr(part, name), f"{path}.{name}" if path else name)
 
 
 def _check_value(hint: Any, value: Any, path: str) -> None:
@@ -284,13 +317,3 @@ def _one(hint: Any, value: Any) -> str:
 
 def _shown(value: Any) -> str:
     return f"{type(value).__name__}(…)" if is_dataclass(value) else f"{value!r:.200}"
-
-
-@cache
-def _fields(cls: Any) -> tuple[tuple[str, Any, frozenset[Any]], ...]:
-    """Return the fields of a class, each with its type and the classes of which every value is right."""
-    found = []
-    for name, hint in get_type_hints(cls).items():
-        classes = () if get_origin(hint) in (tuple, Literal) else get_args(hint) or (hint,)
-        found.append((name, hint, frozenset(classes).intersection(_WORDS)))
-    return tuple(found)
