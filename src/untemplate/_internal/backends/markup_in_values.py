@@ -15,7 +15,6 @@ from ...format import ElementArguments, Format, TaggedArguments
 from ...tools import ToolSet
 from ..machine.arguments.lookahead import is_nearly
 from ..machine.lexer import WS
-from .call_like import CallLike
 from .damaged_markers import LONGEST, SHORTEST, DamagedMarkers
 from .recognition import MARKUP, every_marker, texts_of
 
@@ -83,8 +82,7 @@ class MarkupInValues:
         self._keys = _Keys(tagged)
         self._of_elements = sorted(filter(MARKUP.match, elements))
         """Markers before the name of an element, if they are markup that no value has."""
-        has_markup = bool(tagged or self._of_elements)
-        self._damaged = DamagedMarkers(CallLike(fmt).marks, every_marker(fmt)) if has_markup else None
+        self._damaged = _damaged_markers(fmt) if tagged or self._of_elements else None
 
     def find(self, name: str, arguments: str, tools: ToolSet) -> str:
         """Return the first markup in the values of a call of this name; empty without any."""
@@ -106,6 +104,12 @@ class MarkupInValues:
         whole = next((marker for marker in self._of_elements if marker in text), "")
         found = None if whole else damaged.find(text)
         return whole if found is None or _OTHER_TAG.fullmatch(found[1]) is not None else found[1]
+
+
+def _damaged_markers(fmt: Format) -> DamagedMarkers:
+    from .call_like import CallLike  # formats of JSON need not pay for it
+
+    return DamagedMarkers(CallLike(fmt).marks, every_marker(fmt))
 
 
 def _may_hold_tags(text: str) -> bool:

@@ -6,15 +6,17 @@ import re
 from collections.abc import Collection, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from ...format import Format
 from ...messages import Item
-from .call_like import CallLike
 from .code_spans import in_code, in_fence
 from .damaged_markers import LONGEST, MOST_LOOKED_AT, DamagedMarkers, is_line
-from .fragments import Fragments
 from .recognition import MARKUP, every_marker, marker_texts, texts_of
+
+if TYPE_CHECKING:
+    from .call_like import CallLike
+    from .fragments import Fragments
 
 __all__ = ["UnreadMarkers"]
 
@@ -32,8 +34,15 @@ class UnreadMarkers:
 
     def __init__(self, fmt: Format) -> None:
         self._format = fmt
-        self.calls = CallLike(fmt)
+
+    # Most outputs need neither of the two finders that are imported when they are needed.
+
+    @cached_property
+    def calls(self) -> CallLike:
         """Finds whole markers of calls."""
+        from .call_like import CallLike
+
+        return CallLike(self._format)
 
     @cached_property
     def _call_openers(self) -> frozenset[str]:
@@ -175,6 +184,8 @@ class UnreadMarkers:
 
     @cached_property
     def _fragments(self) -> Fragments:
+        from .fragments import Fragments
+
         reasoning = self._format.reasoning
         opens = () if reasoning is None else texts_of(reasoning.open)
         return Fragments(self._whole_texts, opens, self.closes_of_reasoning, self._call_openers, self.closes_of_calls)

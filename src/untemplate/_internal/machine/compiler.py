@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...format import (
     Channels,
@@ -72,8 +72,9 @@ from .program import (
     Program,
     TextState,
 )
-from .tagged.body import TaggedBody
-from .tagged.compiler import cdata_closes, compile_fast, compile_tagged
+
+if TYPE_CHECKING:
+    from .tagged.body import TaggedBody
 
 # A backslash is the sign of a call that was copied into a string, with escapes.
 _ILLEGAL_IN_NAMES: Final = "".join(map(chr, range(33))) + "<>{}()[]\"'`,;=\\"
@@ -410,6 +411,7 @@ def _variants(tools: Tools) -> frozenset[str]:
 
 def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_end: Marker | None) -> None:
     """Compile a name and the arguments after it."""
+    # The rooms of arguments are loaded if a Format has them: each is a tenth of the time of a start.
     arguments = body.arguments
     name = syntax.name = NameSyntax(body.name)
     name.in_tag = body.name_in_tag
@@ -429,6 +431,8 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         if arguments.value_open is not None:
             # If key_open is missing, the name and the first key are one word.
             ends.append((arguments.key_close, tags.KEY_CLOSE))
+        from .tagged.compiler import compile_fast, compile_tagged
+
         tagged_body = compile_tagged(syntax, name, tools, body, arguments, turn_end)
         if arguments.escape == "cdata":
             _compile_cdata(tagged_body, tools, body, arguments, turn_end)
@@ -436,7 +440,6 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         compile_fast(tagged_body.syntax)
     elif isinstance(arguments, ElementArguments):
         ends.append((arguments.open, tags.KEY_OPEN))
-        # Like literals, loaded if a Format has them: a tenth of the time of a start.
         from .elements.compiler import compile_elements
 
         syntax.body = compile_elements(syntax, name, tools, body, arguments, turn_end)
@@ -466,6 +469,9 @@ def _compile_cdata(
     body: TaggedBody, tools: Tools, named: NamedBody, arguments: TaggedArguments, turn_end: Marker | None
 ) -> None:
     """Compile the values in CDATA sections of a tagged body."""
+    from .tagged.body import TaggedBody
+    from .tagged.compiler import cdata_closes
+
     closes = cdata_closes(arguments)
     whole = replace(arguments, escape="none", value_close=Marker(closes[0], tuple(closes[1:])), trim=0, trim_after=0)
     frame = _compile_tools(replace(tools, body=replace(named, arguments=whole)), body.syntax.frame.path, turn_end)
