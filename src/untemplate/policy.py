@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any, Final, Literal, get_args, get_type_hints
 
-from ._internal.record import Record
+from ._internal.record import Record, record
 
 __all__ = ["STREAMED_CALLS", "WHOLE_CALLS", "Policy", "strict_from_environment", "typed"]
 
@@ -29,7 +29,7 @@ def _choices() -> tuple[tuple[str, tuple[Any, ...]], ...]:
     return tuple((f.name, get_args(hints[f.name])) for f in fields(Policy))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@record()
 class Policy(Record):
     """How malformed output is treated. Immutable; give one to a parser or to one request."""
 

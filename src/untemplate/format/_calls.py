@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
-from .._internal.record import Record
+from .._internal.record import Record, record
 from ._markers import Escape, Marker
 
 __all__ = [
@@ -21,12 +21,12 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@record()
 class JsonArguments(Record):
     """Arguments as one JSON object, passed through as the model wrote it: ``{"city": "Paris"}``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@record()
 class TaggedArguments(Record):
     """Arguments in tags of their own: ``key_open`` key ``key_close`` [``value_open``] value ``value_close``."""
 
@@ -80,7 +80,7 @@ class TaggedArguments(Record):
         return "{string}" in self.key or "{type}" in self.key or (self.type_open is not None and self.type_written)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@record()
 class ElementArguments(Record):
     """Arguments as elements named after them: ``<city>Paris</city>``.
 
@@ -102,7 +102,7 @@ class ElementArguments(Record):
     """Name of the elements of an array. Default: ``"item"``. Example: ``"li"``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@record()
 class LiteralArguments(Record):
     """Arguments as literals of a language: Python's ``(a='x', b=[1])``, Gemma 4's ``{a:<|"|>x<|"|>,b:[1]}``; or each on
     a line of its own, as in YAML."""
@@ -144,7 +144,7 @@ Arguments = JsonArguments | TaggedArguments | ElementArguments | LiteralArgument
 """Arguments of a call. In JSON ``kind`` is ``json``, ``tagged``, ``element`` or ``literal``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@record()
 class JsonBody(Record):
     """A call as one JSON object that holds its name and its arguments."""
 
@@ -168,7 +168,7 @@ class JsonBody(Record):
     """Further members, written before the name. Default: none. Example: ``(("type", "function"),)``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@record()
 class NamedBody(Record):
     """A call whose name is written between markers, outside its arguments."""
 
@@ -209,7 +209,7 @@ Body = JsonBody | NamedBody
 """One call. In JSON ``kind`` is ``json`` or ``named``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@record()
 class Tools(Record):
     """One way to write tool calls: [section [list [call, …]]]. Without any marker the calls are *bare*."""
 

@@ -7,10 +7,9 @@ consists of white space only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
-from .._internal.record import Record
+from .._internal.record import Record, record
 
 __all__ = ["Escape", "Marker", "spellings_of", "text_of"]
 
@@ -18,7 +17,7 @@ Escape = Literal["none", "xml"]
 """Escaping of text between tags. ``xml``: ``&amp;`` ``&lt;`` ``&gt;`` ``&quot;`` ``&apos;``."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record(kw_only=False)
 class Marker(Record):
     """A literal that opens, closes or separates a region.
 

@@ -10,9 +10,10 @@ Every field, in `parts`, `calls` and `markers`, has a docstring with its meaning
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Self
 
+from .._internal.record import record
 from ._checks import check
 from ._parts import (
     FORMAT_VERSION,
@@ -58,7 +59,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@record()
 class Format(FormatFields):
     """The output of one model family."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
-from .._internal.record import Record
+from .._internal.record import Record, record
 from ..errors import FormatError
 from ._calls import (
     Arguments,
@@ -45,7 +45,7 @@ FORMAT_VERSION = 1
 """Version of the Format language and of its JSON form."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@record()
 class Turn(Record):
     """Start and end of the assistant's turn."""
 
@@ -60,7 +60,7 @@ class Turn(Record):
     not write it. Default: ``False``. Example: ``True`` for a template without a generation prompt."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@record()
 class Reasoning(Record):
     """Reasoning between two markers. Content follows the close."""
 
@@ -81,7 +81,7 @@ class Reasoning(Record):
     line opens it again in any format. Default: ``False``. Example: ``True`` for Gemma 4's channel."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@record()
 class Content(Record):
     """Markers around content. The parser accepts content without them as well."""
 
@@ -94,7 +94,7 @@ class Content(Record):
     3.3, which marks content only after reasoning."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@record()
 class Channels(Record):
     """A turn as messages with message headers: [``open`` role] [``recipient`` name] [``channel`` name] [``constraint``]
     ``body``.
@@ -158,7 +158,7 @@ class Channels(Record):
         return bool(self.reasoning) or self.reasoning_body is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@record()
 class FormatFields(Record):
     """The fields of a `Format`, for the modules that check, write and read one."""
 

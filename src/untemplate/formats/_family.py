@@ -7,10 +7,9 @@ A family module holds data only. It defines ``ENTRIES``, and ``docs/generate_ind
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, get_args
 
-from .._internal.record import Record
+from .._internal.record import Record, record
 from ..errors import FormatError
 from ..format import Format, Marker, Turn
 from ._index import HEADERS
@@ -45,7 +44,7 @@ EVIDENCE_KINDS: Final[tuple[EvidenceKind, ...]] = ("template", "engine", "report
 """Kinds of evidence, the firmest first."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record(kw_only=False)
 class Evidence(Record):
     """A public source that an entry rests on.
 
@@ -71,7 +70,7 @@ class Evidence(Record):
         return f"{self.kind}: {self.source} ({self.date})" + (f": {self.note}" if self.note else "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@record()
 class Entry(Record):
     """One name of the catalogue: a Format, the models that write it, and the evidence for both."""
 
