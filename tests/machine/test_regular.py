@@ -10,8 +10,9 @@ import pytest
 from tests.laws.strategies import FORMATS
 from untemplate import OutputParser
 from untemplate._internal.backends import format as format_backend
-from untemplate._internal.machine import compiler
+from untemplate._internal.machine.compiler import compile_format
 from untemplate._internal.machine.lexer import Literals
+from untemplate._internal.machine.tagged import compiler
 from untemplate._internal.machine.tagged.fast import _decided, compile_fast
 from untemplate._internal.machine.tagged.program import TaggedSyntax
 from untemplate.format import Format, NamedBody, TaggedArguments
@@ -52,7 +53,7 @@ def test_the_expressions_find_what_the_readers_find(name: str, monkeypatch: pyte
     fmt = FORMATS[name]
     regular = OutputParser(format=fmt)
     stream(regular, "x", 1, False)
-    monkeypatch.setattr(format_backend, "program_of", compiler.compile_format)  # without its cache
+    monkeypatch.setattr(format_backend, "program_of", compile_format)  # without its cache
     monkeypatch.setattr(compiler, "compile_fast", lambda syntax: None)
     stepwise = OutputParser(format=fmt)
     for output in outputs(fmt):
@@ -72,7 +73,7 @@ def test_every_tagged_format_writes_keys_and_closes_that_match(monkeypatch: pyte
     for name in TAGGED:
         compiled.clear()
         output = outputs(FORMATS[name])[0]
-        compiler.compile_format(FORMATS[name])
+        compile_format(FORMATS[name])
         written = [s for s in compiled if s.frame.path == "tools[0]" and s.fast.ends and s.type_ends.empty]
         for syntax in written[:1]:
             match = syntax.fast.key.search(output)
