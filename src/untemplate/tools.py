@@ -208,7 +208,7 @@ class ToolSet:
 
 def _content(tools: object) -> bytes:
     """Return the JSON of a list of tools that other requests may have as well; nothing if it is not plain, or long."""
-    if type(tools) is not list or not tools or any(type(entry) is not dict for entry in tools):
+    if type(tools) is not list or set(map(type, tools)) != {dict}:
         return b""
     try:
         text = msgspec.json.encode(tools)
