@@ -112,7 +112,7 @@ def _wrong_names(cls: Any, named: dict[str, Any]) -> TypeError:
         if name not in known:
             return TypeError(f"{cls.__name__}.__init__() got an unexpected keyword argument {name!r}")
     missing = [repr(name) for name in known if name not in named and name not in _defaults(cls)]
-    return TypeError(f"{cls.__name__}.__init__() misses required arguments: {', '.join(missing)}")
+    return TypeError(f"{cls.__name__}.__init__() missing {len(missing)} required argument(s): {', '.join(missing)}")
 
 
 @cache
