@@ -17,8 +17,8 @@ from ...messages import (
     Span,
     SpanKind,
 )
-from ..jsontext.well_formed import reason_of_json
 from ...tools import ToolSet
+from ..jsontext.well_formed import reason_of_json
 from ..machine.call_state import STATUS_DIAGNOSTICS, CallState, call_status, next_index
 from ..machine.diagnostics import DIAGNOSTICS, DiagnosticCode
 from ..machine.events import DeltaBuilder
