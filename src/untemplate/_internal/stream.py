@@ -43,6 +43,7 @@ class Stream:
         "_finish_reason",
         "_finished",
         "_pending",
+        "_plain",
         "_policy",
         "_prefill",
         "_tokens",
@@ -60,6 +61,8 @@ class Stream:
         self._policy = Policy() if policy is None else policy
         self._collected = Collected() if collect else None
         self._pending: list[DeltaMessage] | None = (backend.feed(prefill, ()) or None) if prefill else None
+        self._plain = not (collect or self._pending)
+        """True while deltas go out as they come: none waits, none is collected, and the stream is open."""
         self._finished = False
         self._finish_reason: str | None = None
         self._prefill = prefill
@@ -78,14 +81,11 @@ class Stream:
         """
         if not isinstance(text, str):
             raise TypeError(f"feed() text: expected str, got {type(text).__name__}: {text!r:.200}")
+        if self._plain:
+            return self._backend.feed(text, token_ids)
         if self._finished:
             raise RuntimeError(_FEED_AFTER_FINISH)
-        deltas = self._backend.feed(text, token_ids)
-        if self._pending is not None:
-            return self._taken(deltas)
-        if self._collected is not None:
-            self._collected.add(deltas)
-        return deltas
+        return self._taken(self._backend.feed(text, token_ids))
 
     def feed_tokens(self, token_ids: Sequence[int]) -> list[DeltaMessage]:
         """Take the next token ids of the output; their text is read from the parser's tokenizer.
@@ -148,13 +148,16 @@ class Stream:
         deltas = self._taken(self._backend.feed_tokens(rest, (), ())) if rest else []
         self._finished = True
         self._finish_reason = finish_reason
-        return deltas + self._taken(self._backend.finish(finish_reason))
+        deltas = deltas + self._taken(self._backend.finish(finish_reason))
+        self._plain = False
+        return deltas
 
     def _taken(self, deltas: list[DeltaMessage]) -> list[DeltaMessage]:
         """Add what is waiting to these deltas, and keep them for the result."""
         if self._pending is not None:
             deltas = self._pending + deltas
             self._pending = None
+            self._plain = self._collected is None
         if self._collected is not None:
             self._collected.add(deltas)
         return deltas
