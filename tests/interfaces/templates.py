@@ -181,12 +181,11 @@ if TEMPLATES:
             lambda n=name, v=variant: (result(n).variant, v),
             differs=f"`{variant}` of {name}",
         )
-    for name in ("name_field", "args_field"):
+    for name, value in (("name_field", "name"), ("args_field", "arguments")):
         add(
             "AnalysisResult",
-            f"{name} is empty if the calls have no such field",
-            lambda name=name: (getattr(result("Qwen3-Coder"), name), ""),
-            differs="`name_field` and `args_field` are empty where a call has no such field",
+            f"{name} keeps its default if the calls have no such field",
+            lambda name=name, value=value: (getattr(result("Qwen3-Coder"), name), value),
         )
     for name, mode in MODES.items():
         add("describe", f"reasoning of {name} is {mode}", lambda n=name, m=mode: (result(n).reasoning, m))

@@ -152,7 +152,7 @@ class AnalysisResult:
     name_field: str = "name"
     args_field: str = "arguments"
     id_field: str = ""
-    """Fields of a call in JSON; "" where calls have no such field."""
+    """Fields of a call in JSON. Other calls have the first two as they are by default."""
     supports_tools: bool = False
     supports_parallel_calls: bool = False
     requires_nonnull_content: bool = False
@@ -189,7 +189,7 @@ def describe(
         markers["content_start"] = fmt.content.open.text
         markers["content_end"] = fmt.content.close.text
         content = "always-wrapped" if fmt.content.written == "always" else "wrapped-with-reasoning"
-    names = {"name_field": "", "args_field": ""}
+    names: dict[str, str] = {}
     arguments = ""
     if fmt.channels is not None:
         arguments = "json"
@@ -239,8 +239,8 @@ def _describe_tools(tools: Tools, markers: dict[str, str], names: dict[str, str]
     markers["call_separator"] = text_of(tools.separator)
     body = tools.body
     if isinstance(body, JsonBody):
-        names["name_field"] = "" if body.name_is_key else body.name_key
-        names["args_field"] = "" if body.name_is_key else body.arguments_key
+        if not body.name_is_key:
+            names |= {"name_field": body.name_key, "args_field": body.arguments_key}
         names["id_field"] = body.id_key or ""
         markers["args_start"], markers["args_end"] = "{", "}"
         return "json"

@@ -224,12 +224,22 @@ def _catalogue(known: Known, colour: bool) -> Iterator[str]:
     yield "\n".join(field(*line, colour) for line in markers(known.parser.format))
 
 
+def _members(analysis: Analysis) -> list[str]:
+    """Return the names of the fields in a call that is one JSON object."""
+    from ...format import JsonBody
+
+    found = analysis.result
+    bodies = [tools.body for tools in analysis.format.tools[:1] if isinstance(tools.body, JsonBody)]
+    named = any(not body.name_is_key for body in bodies)
+    return list(filter(None, (*(found.name_field, found.args_field) * named, found.id_field)))
+
+
 def _analysis(analysis: Analysis, colour: bool) -> str:
     found = analysis.result
     calls = "none"
     if found.supports_tools:
         calls = ", ".join(filter(None, (found.variant, f"arguments {found.arguments}")))
-        keys = [k for k in (found.name_field, found.args_field, found.id_field) if k]
+        keys = _members(analysis)
         calls += f", members {' '.join(keys)}" if keys else ""
         calls += "" if found.supports_parallel_calls else ", one at a time"
         calls += ", content never null" if found.requires_nonnull_content else ""
