@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,20 @@ def without_our_own_variable() -> None:
     """Hide ``UNTEMPLATE_SHARED``, which `tests.public` has read, from the gateways that tests start: to them a variable
     of this prefix is a setting."""
     os.environ.pop("UNTEMPLATE_SHARED", None)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def what_all_outputs_share_stays_as_it_is() -> Iterator[None]:
+    """Look after all tests if one of them has changed a list that the outputs of all streams share."""
+    lists = {
+        f"{module}.{name}": value
+        for module in [name for name in sys.modules if name.startswith("untemplate._internal.machine.")]
+        for name, value in vars(sys.modules[module]).items()
+        if type(value) is list
+    }
+    before = {name: list(value) for name, value in lists.items()}
+    yield
+    assert lists == before
 
 
 @pytest.fixture
