@@ -108,7 +108,8 @@ class Aliases:
             self._conditions[variable] = conditions if known is None else known.joined(conditions)
 
     def conditions(self, reading: Reading) -> set[str]:
-        """Return the names that are read, those of all values included, and those that decide which value is given."""
+        """Return the names that are read, those of all values included, and those that decide which value is given. Of
+        too many only a part: they are variables to try, and what a branch reads is doubted then."""
         return self._follow(reading, (self._values, self._items, self._conditions))[0]
 
     def reads(self, reading: Reading, *, items: bool) -> tuple[set[str], bool]:

@@ -97,7 +97,7 @@ class FormatBackend(ParserBackend):
         self._policy = policy = _policy_of(format, policy)
         self._own = frozenset(markers_of(format))
         self._unread = UnreadMarkers(format)
-        self._values = MarkupInValues(format)
+        self._values = MarkupInValues(format, self._unread)
         self._needs_filters = not policy.needs_no_filter
         self._make_id = make_id
         self._stripped = special_text == "stripped"

@@ -192,8 +192,11 @@ class FormatStream(StreamBackend):
         return snapshot(self._machine)
 
     def complete(self, result: ParsedOutput) -> None:
+        """Add statuses, diagnostics and spans to a result. Content is read before a status is decided, since it may
+        lower one; the edges of texts are looked at where nothing else was found."""
         reports = TextReports(self._machine, "".join(self._raw or ()), self._unread, self._own)
         in_content = reports.content(result.content)
+        reports.lower_calls(in_content)
         problems: list[tuple[DiagnosticCode, int, int]] = []
         invalid: dict[int, str] = {}
         for call, found in zip(self._machine.calls, result.tool_calls, strict=True):

@@ -16,7 +16,8 @@ from ...tools import ToolSet
 from ..machine.arguments.lookahead import is_nearly
 from ..machine.lexer import WS
 from .damaged_markers import LONGEST, SHORTEST, DamagedMarkers
-from .recognition import MARKUP, every_marker, texts_of
+from .recognition import MARKUP, texts_of
+from .unread_markers import UnreadMarkers
 
 __all__ = ["MarkupInValues"]
 
@@ -75,18 +76,18 @@ class _Keys:
 class MarkupInValues:
     """Finds such markup in the arguments of the calls of one format."""
 
-    def __init__(self, fmt: Format) -> None:
+    def __init__(self, fmt: Format, markers: UnreadMarkers) -> None:
         bodies = [getattr(way.body, "arguments", None) for way in fmt.tools]
         tagged = [arguments for arguments in bodies if isinstance(arguments, TaggedArguments)]
         elements = texts_of(*(arguments for arguments in bodies if isinstance(arguments, ElementArguments)))
         self._keys = _Keys(tagged)
         self._of_elements = sorted(filter(MARKUP.match, elements))
         """Markers before the name of an element, if they are markup that no value has."""
-        self._damaged = _damaged_markers(fmt) if tagged or self._of_elements else None
+        self._markers = markers if tagged or self._of_elements else None
 
     def find(self, name: str, arguments: str, tools: ToolSet) -> str:
         """Return the first markup in the values of a call of this name; empty without any."""
-        if self._damaged is None:
+        if self._markers is None:
             return ""
         tool = tools.get(name)
         missing = () if tool is None else tuple(key for key in tool.properties() if f'"{key}":' not in arguments)
@@ -94,7 +95,7 @@ class MarkupInValues:
             return ""
         text = arguments.replace('\\"', '"').replace("\\n", "\n")
         found = self._keys.find_any(text) if tool is None else self._keys.find(text, missing)
-        return found or self._marker_in(text, self._damaged)
+        return found or self._marker_in(text, self._markers.damaged_in_values)
 
     def _marker_in(self, text: str, damaged: DamagedMarkers) -> str:
         """Return a marker in a value: a whole one of elements, or a damaged one that is no whole tag of another
@@ -104,12 +105,6 @@ class MarkupInValues:
         whole = next((marker for marker in self._of_elements if marker in text), "")
         found = None if whole else damaged.find(text)
         return whole if found is None or _OTHER_TAG.fullmatch(found[1]) is not None else found[1]
-
-
-def _damaged_markers(fmt: Format) -> DamagedMarkers:
-    from .call_like import CallLike  # formats of JSON need not pay for it
-
-    return DamagedMarkers(CallLike(fmt).marks, every_marker(fmt))
 
 
 def _may_hold_tags(text: str) -> bool:

@@ -111,8 +111,10 @@ def prompt_markers(fmt: Format, added: Iterable[str] = ()) -> frozenset[str]:
 
 
 def texts_of(*parts: Any) -> set[str]:
-    """Return every spelling of the markers of these parts of a Format, without white space around it."""
-    return {text.strip() for part in parts for marker in markers_within(part) for text in marker.spellings}
+    """Return every spelling of the markers of these parts of a Format, without white space around it. A marker that is
+    white space has none."""
+    texts = {text.strip() for part in parts for marker in markers_within(part) for text in marker.spellings}
+    return texts.difference({""})
 
 
 def marker_texts(fmt: Format) -> list[str]:

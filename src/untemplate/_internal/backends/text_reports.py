@@ -47,20 +47,20 @@ class TextReports:
 
     def content(self, text: str | None) -> list[Diagnostic]:
         """Report a marker of another format in the content, and text that looks like a call of this one, or else a
-        marker that was not read as one. A call after which a close stayed content is ``recovered``: text of it may be
-        content."""
+        marker that was not read as one."""
         if text is None or not self._is_worth_reading(text):
             return []
         foreign = foreign_marker(text, self._own)
         found = [] if foreign is None else [self._foreign(text, *foreign)]
         unread = self._unread_in_content(text, foreign is not None)
-        if unread is None:
-            return found
-        if unread.text in self._markers.closes_of_calls:
-            ended = [call for call in self._machine.calls if 0 < call.end <= unread.start]
-            if ended:
-                ended[-1].recover()
-        return [*found, unread]
+        return found if unread is None else [*found, unread]
+
+    def lower_calls(self, in_content: Iterable[Diagnostic]) -> None:
+        """Make a call ``recovered`` after which one of its closes was found in content: text of it may be content."""
+        for note in in_content:
+            if note.text in self._markers.closes_of_calls:
+                for call in [call for call in self._machine.calls if 0 < call.end <= note.start][-1:]:
+                    call.recover()
 
     def _is_worth_reading(self, text: str) -> bool:
         """True if a text may hold a marker, or a call that is written without one."""
@@ -68,11 +68,9 @@ class TextReports:
         return may_be_called or self._markers.has_lines or _may_hold_markers(text)
 
     def _foreign(self, content: str, marker: str, place: int, meaning: str) -> Diagnostic:
-        start = self._raw.find(content[place : place + 64])
-        if start < 0:  # the content goes on after a call
-            start = self._raw.find(marker)
-        message = f"content holds {marker!r}, which {meaning}"
-        return Diagnostic(code="foreign_marker", message=message, start=start, end=start + len(marker), text=marker)
+        note = self._unread("foreign_marker", content, place, marker)
+        note.message = f"content holds {marker!r}, which {meaning}"
+        return note
 
     def _may_report_calls(self) -> bool:
         """True if calls are wanted, and none was made content in a way that is known or reported."""

@@ -216,6 +216,11 @@ class UnreadMarkers:
         return DamagedMarkers([*self.calls.marks, *self._around_content[0]], self._whole)
 
     @cached_property
+    def damaged_in_values(self) -> DamagedMarkers:
+        """Finds damaged markers of calls and messages in a value."""
+        return DamagedMarkers(self.calls.marks, self._whole)
+
+    @cached_property
     def _damaged_reasoning(self) -> tuple[DamagedMarkers, DamagedMarkers]:
         reasoning = self._format.reasoning
         if reasoning is None:

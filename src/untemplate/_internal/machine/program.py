@@ -176,8 +176,9 @@ class HeaderSyntax:
         return (self.namespace,) if self.namespace else ()
 
     def has_damaged_recipient(self, text: str, start: int) -> bool:
-        """True if no marker is directly before the recipient, of which the name begins at ``start`` of a header."""
-        before = text[:start].removesuffix(self.namespace)
+        """True if no marker is before the recipient, of which the name begins at ``start`` of a header. White space
+        between them belongs to the marker."""
+        before = text[:start].removesuffix(self.namespace).rstrip(WS)
         return not (self.is_one_word or before.endswith(tuple(marker.strip(WS) for marker in self.recipient)))
 
     def parts(self, text: str) -> tuple[str, int, str]:
