@@ -10,8 +10,10 @@ import pytest
 
 import untemplate
 from untemplate import OutputParser
+from untemplate._internal.backends.recognition import texts_of
 from untemplate._internal.machine.call_state import STATUS_DIAGNOSTICS
 from untemplate._internal.machine.diagnostics import DIAGNOSTICS, DiagnosticCode
+from untemplate.formats import entries
 from untemplate.testing import check
 
 SOURCES = Path(untemplate.__file__).parent
@@ -88,3 +90,22 @@ def test_a_call_that_is_no_json_says_where() -> None:
     (note,) = parsed.diagnostics
     assert note.message.startswith("the arguments are not valid JSON: ")
     assert note.message.endswith(" at ', }'")
+
+
+def test_a_string_that_is_not_closed_takes_in_the_next_call() -> None:
+    raw = HERMES.replace("1}", '"x}') + "\n</tool_call>\n" + HERMES + "\n</tool_call>"
+    parsed = OutputParser.named("hermes").parse(raw)
+    assert [call.status for call in parsed.tool_calls] == ["invalid_json"]
+    assert [note.code for note in parsed.diagnostics] == ["invalid_json", "broken_json", "call_like_text"]
+    assert raw[parsed.diagnostics[-1].start :].startswith("<tool_call>")
+
+
+def test_a_marker_of_another_format_across_a_call_has_a_place() -> None:
+    raw = f"a <|python_{HERMES}</tool_call>tag|> b"
+    (note,) = OutputParser.named("hermes").parse(raw).diagnostics
+    assert (note.code, note.text, note.start, note.end) == ("foreign_marker", "<|python_tag|>", 2, 16)
+
+
+def test_white_space_is_no_text_of_a_marker() -> None:
+    """Every text ends with it, and holds it."""
+    assert all("" not in texts_of(entry.format) for entry in entries())

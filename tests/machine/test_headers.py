@@ -18,10 +18,11 @@ ANSWER = "<|end|><|start|>assistant<|channel|>final<|message|>No."
         '<|channel|>commentary to=functions.f\n<|constrain|>json\n<|message|>{"a": 1}<|call|>',
         '<|channel|>commentary\nto=functions.f\n<|message|>{"a": 1}<|call|>',
         '<|start|>assistant\n<|channel|>commentary to=functions.f<|message|>{"a": 1}<|call|>',
+        '<|channel|>commentary to= functions.f<|message|>{"a": 1}<|call|>',
     ],
 )
 def test_white_space_in_a_header(raw: str) -> None:
-    check("gpt-oss", raw, {"tool_calls": [("f", '{"a": 1}')]}, exhaustive=True, roundtrip=False)
+    check("gpt-oss", raw, {"tool_calls": [("f", '{"a": 1}')], "diagnostics": []}, exhaustive=True, roundtrip=False)
 
 
 @pytest.mark.parametrize(

@@ -219,6 +219,7 @@ class FormatStream(StreamBackend):
         result.diagnostics += in_content
         result.diagnostics += reports.reasoning(result)
         result.diagnostics += reports.values()
+        result.diagnostics += reports.inside_invalid(result)
         result.diagnostics += reports.unclosed(tuple(result.diagnostics))
         at_edge = None if result.diagnostics else reports.edges(result)
         if at_edge is not None:

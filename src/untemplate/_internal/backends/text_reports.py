@@ -124,6 +124,15 @@ class TextReports:
                 place = self._raw[call.start : call.end].find(call.markup)
                 yield self._report("markup_in_value", call.start + max(place, 0), call.markup)
 
+    def inside_invalid(self, result: ParsedOutput) -> Iterator[Diagnostic]:
+        """Yield a report of each call whose arguments are no JSON and hold the opener of a call: a string that was not
+        closed takes in what follows."""
+        for call in result.tool_calls:
+            if call.status == "invalid_json":
+                found = self._markers.opener_in(call.function.arguments)
+                if found is not None:
+                    yield self._unread("call_like_text", call.function.arguments, *found)
+
     def unclosed(self, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
         """Yield a report of a whole call with which the output ends although its close did not come, unless something
         after it was ``found``: the machine reports a call after which the output goes on."""

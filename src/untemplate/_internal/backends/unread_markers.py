@@ -48,6 +48,11 @@ class UnreadMarkers:
     def _call_openers(self) -> frozenset[str]:
         return frozenset(texts_of(*(part for way in self._format.tools for part in (way.section_open, way.call_open))))
 
+    def opener_in(self, text: str) -> tuple[int, str] | None:
+        """Return the place of the first opener of calls in a text, and the opener."""
+        places = ((text.find(opener), opener) for opener in self._call_openers)
+        return min(((at, opener) for at, opener in places if at >= 0), default=None)
+
     @cached_property
     def constraint(self) -> str:
         """The type of the arguments that the header of a call has; empty without one."""

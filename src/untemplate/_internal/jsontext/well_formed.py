@@ -69,7 +69,7 @@ def reason_of_json(text: str) -> str:
         value = STANDARD.decode(text)
     except json.JSONDecodeError as error:
         place = text[error.pos : error.pos + 24]
-        return f"{error.msg} at {place!r}" if place else f"{error.msg} at the end"
+        return f"{error.msg.removesuffix(' at')} at {repr(place) if place else 'the end'}"
     except ValueError as error:
         return str(error)
     except RecursionError:
