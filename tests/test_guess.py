@@ -94,6 +94,10 @@ def test_a_close_too_many_is_explained_by_the_format_that_reports_it() -> None:
     assert guess_many(rows)[0].format == "hermes+qwen3"
 
 
+def test_a_close_that_a_stop_string_took_away_says_nothing_against_a_format() -> None:
+    assert guess('<tool_call>\n{"name": "f", "arguments": {}}')[0].format == "hermes"
+
+
 def test_plain_text_fits_every_format() -> None:
     assert not guess("Hello.")[0].is_evident
 

@@ -27,6 +27,8 @@ from .output_parser import OutputParser
 __all__ = ["Guess", "Sample", "guess", "guess_many", "is_clear"]
 
 _VALID = ("ok", "recovered")
+_SAYS_NOTHING: Final = ("foreign_marker", "unclosed_call")
+"""Diagnostics that say nothing against a format: what is left over is counted, and a stop string takes closes away."""
 _CALL: Final = re.compile(r"[^\s{}]{0,32}" + CALL_OBJECT.pattern)
 """Matches what looks like a call, with the marker before it."""
 _TAGS: Final = re.compile(r"<(\w[\w.:-]{0,64})[^<>\n]{0,64}>(?=(?:[^<]|<(?!/\1>)){0,4000}</\1>)")
@@ -303,7 +305,7 @@ def _reading(one: Sample, parsed: ParsedOutput, marks: tuple[str, ...]) -> Readi
     left_over = sum(1 for text in (parsed.content, parsed.reasoning) for _ in markers_in(text or ""))
     valid = sum(call.status in _VALID for call in parsed.tool_calls)
     surplus = [d for d in parsed.diagnostics if d.code == "stray_close" and d.text.strip() not in marks]
-    others = sum(d.code != "foreign_marker" for d in parsed.diagnostics) - len(surplus)
+    others = sum(d.code not in _SAYS_NOTHING for d in parsed.diagnostics) - len(surplus)
     problems = len(parsed.tool_calls) - valid + others
     if parsed.reasoning and marks and one.finish_reason != "length":
         problems += not any(mark in one.text for mark in marks)

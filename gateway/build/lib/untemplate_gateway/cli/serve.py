@@ -1,0 +1,418 @@
+"""``untemplate serve``: run the gateway.
+
+Every problem with settings, files and models is reported on one line, before the server answers its first request.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import errno
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+from untemplate._internal.cli.common import UsageError, print_json, print_text, table
+from untemplate._internal.installed import install_command
+from untemplate._internal.terminal import coloured, painted
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    import uvicorn
+
+    from ..app import Gateway
+    from ..connections import ServerConfig
+    from ..manager import Manager, Model
+    from ..settings import Settings
+    from ..settings.sources import Resolved
+
+_log: Final = logging.getLogger("untemplate.gateway")
+_NEEDS: Final = ("starlette", "uvicorn", "httptools", "prometheus_client")
+
+
+# -- Arguments ----------------------------------------------------------------------------------------------------
+
+
+def add_arguments(serve: argparse.ArgumentParser) -> None:
+    """Add the options, each made from the declaration of its setting."""
+    from ..settings import fields
+
+    serve.set_defaults(run=run, otherwise=_settings_as_options)
+    serve.add_argument("model", nargs="?", default=argparse.SUPPRESS, metavar="MODEL", help="what to serve (see above)")
+    serve.add_argument("--config", metavar="FILE", help="settings as TOML (also UNTEMPLATE_CONFIG)")
+    serve.add_argument("--show-settings", action="store_true", help="print all settings with their sources, and exit")
+    serve.add_argument("--json", action="store_true", help="with --show-settings: as JSON")
+    serve.add_argument("--tour", action="store_true", help="ask the first model a few questions and print its answers")
+    serve.add_argument(
+        "--set",
+        action="append",
+        metavar="NAME=VALUE",
+        dest="setting set",
+        default=argparse.SUPPRESS,
+        help="any setting by its key in the file: --set max_choices=4 (repeatable)",
+    )
+    groups = {title: serve.add_argument_group(title) for title in dict.fromkeys(one.title for one in fields())}
+    for one in fields():
+        if one.path == "model" or not one.flag:
+            continue
+        group = groups[one.title]
+        text = one.description.replace("%", "%%")
+        shown = one.default if not (one.is_list or one.is_dict) else None
+        if shown not in (None, ""):
+            text += f" (default: {str(shown).lower() if isinstance(shown, bool) else shown})"
+        options: dict[str, Any] = {"dest": f"setting {one.path}", "default": argparse.SUPPRESS, "help": text}
+        if one.type is bool:
+            # The values stay text, like all others: `settings` parses them. Settings that are on by default are shown
+            # as --no-….
+            no = f"--no-{one.flag[2:]}"
+            hidden = {**options, "help": argparse.SUPPRESS}
+            shown_no = {**options, "help": f"no {one.description}"} if one.default else hidden
+            group.add_argument(one.flag, action="store_const", const="true", **options)
+            group.add_argument(no, action="store_const", const="false", **shown_no)
+        elif one.is_list or one.is_dict:
+            group.add_argument(one.flag, action="append", metavar=one.metavar, **options)
+        else:
+            group.add_argument(one.flag, metavar=one.metavar, **options)
+
+
+def _settings_as_options() -> dict[str, str]:
+    """Return the settings without an option, as one would look like, and how to give them."""
+    from ..settings import fields
+
+    return {
+        f"--{one.path.replace('_', '-').replace('.', '-')}": f"--set {one.path}=VALUE"
+        for one in fields()
+        if not one.flag
+    }
+
+
+def _resolved(arguments: argparse.Namespace) -> Resolved:
+    from ..settings import SettingsError
+    from ..settings.sources import resolve
+
+    given = vars(arguments)
+    flags = {name.removeprefix("setting "): value for name, value in given.items() if name.startswith("setting ")}
+    if "model" in given:
+        flags["model"] = given["model"]
+    try:
+        return resolve(file=arguments.config, flags=flags)
+    except SettingsError as error:
+        raise UsageError(str(error)) from None
+
+
+# -- Serving ------------------------------------------------------------------------------------------------------
+
+
+def run(arguments: argparse.Namespace) -> None:
+    resolved = _resolved(arguments)
+    if arguments.show_settings:
+        if arguments.json:
+            print_json(resolved.to_dict(), indent=2)
+        else:
+            print_text(resolved.to_toml())
+        return
+    missing = [name.replace("_", "-") for name in _NEEDS if find_spec(name) is None]
+    if missing:
+        raise UsageError(f"serving needs {', '.join(missing)}: {install_command('untemplate-gateway')}")
+    from ..observe import log_to_stderr
+
+    def again() -> Settings:
+        return _resolved(arguments).settings
+
+    settings = resolved.settings
+    _check_public(settings)
+    log_to_stderr(settings)
+    # Threads that compute yield to the event loop after one millisecond instead of five.
+    sys.setswitchinterval(0.001)
+    # Bind the port before the model is loaded: an occupied port is then reported before minutes of loading.
+    if settings.workers > 1:
+        _run_workers(settings, again)
+        return
+    with _bound(settings) as bound, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_serve(settings, bound, arguments.tour, again))
+
+
+def _run_workers(settings: Settings, again: Callable[[], Settings]) -> None:
+    from ..settings import SettingsError
+    from ..workers import run_workers
+
+    try:
+        with _bound(settings) as bound:
+            assert bound is not None
+            run_workers(settings, bound, again, lambda: _greet_of_workers(_url(settings, bound), settings))
+    except SettingsError as error:
+        raise UsageError(str(error)) from None
+
+
+def _greet_of_workers(url: str, settings: Settings) -> None:
+    if settings.log_format == "json":
+        _log.info("listening", extra={"fields": {"url": url, "workers": settings.workers}})
+        return
+    print_text(f"\nuntemplate serves on {url} with {settings.workers} workers; {url}/v1/models lists the models\n")
+    sys.stdout.flush()
+
+
+def _check_public(settings: Settings) -> None:
+    """Refuse to serve a public address to everyone by mistake."""
+    from ..access import is_loopback
+
+    if settings.uds or settings.api_keys or settings.insecure or is_loopback(settings.host):
+        return
+    raise UsageError(
+        f"host {settings.host}: anyone who reaches this address could use the gateway; set API keys (--api-key-file "
+        "FILE or UNTEMPLATE_API_KEY), or allow it with --insecure"
+    )
+
+
+async def _serve(settings: Settings, bound: socket.socket | None, show: bool, again: Callable[[], Settings]) -> None:
+    from ..app import create_app
+    from ..connections import ServerConfig, allow_open_files, read_certificate
+    from ..errors import ApiError
+    from ..manager.checkpoint import CheckpointError
+    from ..manager.hub import HubError
+    from ..manager.opening import open_manager
+    from ..settings import SettingsError
+
+    try:
+        read_certificate(None, settings)
+        manager = await open_manager(settings)
+    except (SettingsError, CheckpointError, HubError) as error:
+        raise UsageError(str(error)) from None
+    except ApiError as error:
+        raise UsageError(f"{error.message}: {error.detail}" if error.detail else error.message) from None
+    except ModuleNotFoundError as error:
+        raise UsageError(f"this engine needs the package {error.name}, which is not installed") from None
+    try:
+        try:
+            app = create_app(manager, settings)
+        except OSError as error:
+            raise UsageError(f"log_raw {settings.log_raw}: {error.strerror or error}") from None
+        except SettingsError as error:
+            raise UsageError(str(error)) from None
+        allow_open_files(settings.max_connections)
+        config = ServerConfig(app, settings, uds=settings.uds or None)
+        _at_sighup(partial(_reload, app, again, config))
+        await _listen(config, manager, settings, bound, show and bound is not None)
+    finally:
+        await manager.close(timeout=0)
+
+
+def _at_sighup(again: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Call a function at each SIGHUP; calls run one after the other."""
+    tasks: set[asyncio.Task[None]] = set()
+    one = asyncio.Lock()
+
+    async def in_turn() -> None:
+        async with one:
+            await again()
+
+    def reload() -> None:
+        task = asyncio.get_running_loop().create_task(in_turn())
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    if hasattr(signal, "SIGHUP"):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
+
+
+async def _reload(app: Gateway, again: Callable[[], Settings], config: ServerConfig) -> None:
+    """Read the settings again: first keys, limits and TLS files, then the models, which may take minutes."""
+    from ..connections import read_certificate
+    from ..manager.opening import reload_models
+
+    try:
+        settings = again()
+        _check_public(settings)
+        read_certificate(config.limits.tls, settings)
+    except Exception as error:  # the server continues after any error
+        _log.error("reload: %s; nothing is changed", error)
+        return
+    fixed = app.apply(settings)
+    if (config.limits.tls is None) != (not settings.tls_cert):
+        fixed.append("tls_cert")
+    config.limits.apply(settings)
+    note = f"; a restart is needed for {', '.join(fixed)}" if fixed else ""
+    try:
+        names = await reload_models(app.manager, settings, lambda what: _log.info("reload: %s", what))
+    except Exception as error:
+        _log.error("reload: %s; the models are unchanged%s", error, note)
+    else:
+        _log.info("reload: serving %s%s", ", ".join(names), note)
+
+
+async def _listen(
+    config: uvicorn.Config, manager: Manager, settings: Settings, bound: socket.socket | None, show: bool
+) -> None:
+    """Run the server until a signal ends it. Running requests may finish within the grace period."""
+    import uvicorn
+
+    tours: list[asyncio.Task[None]] = []
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                url = _url(settings, bound)
+                _greet(url, manager, settings)
+                if show:
+                    tours.append(asyncio.create_task(_tour(url, _first(manager), settings)))
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            # uvicorn's server raises the signal again at the end; without this, the exit code would not be 0.
+            if self.should_exit:
+                self.force_exit = True
+                # Requests that are cut off would log tracebacks, which help nobody.
+                logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
+                return
+            self.should_exit = True
+            for task in tours:
+                task.get_loop().call_soon_threadsafe(task.cancel)
+            _log.info("shutting down: running requests may take %g s more", settings.shutdown_grace)
+
+    await Server(config).serve(sockets=None if bound is None else [bound])
+
+
+async def _tour(url: str, model: str, settings: Settings) -> None:
+    from ..engines.wire import WireError
+    from ..tour import tour
+
+    log = logging.getLogger("untemplate")
+    level = log.level
+    # Log lines for each request would interrupt the printed conversation.
+    log.setLevel(logging.WARNING)
+    try:
+        with contextlib.suppress(WireError):  # the server is shutting down
+            await tour(url, model, key=settings.api_keys[0] if settings.api_keys else "")
+            print_text(f"The gateway keeps serving at {url}; Ctrl-C ends it.")
+            sys.stdout.flush()
+    finally:
+        log.setLevel(level)
+
+
+@contextlib.contextmanager
+def _bound(settings: Settings) -> Iterator[socket.socket | None]:
+    """Yield the socket to listen on; ``None`` for a Unix socket, which uvicorn makes, unless workers share it."""
+    if settings.uds and settings.workers == 1:
+        yield None
+        return
+    if settings.uds:
+        with socket.socket(socket.AF_UNIX) as bound:
+            try:
+                bound.bind(settings.uds)
+                os.chmod(settings.uds, 0o666)  # as uvicorn
+            except OSError as error:
+                raise UsageError(f"uds {settings.uds}: {error.strerror or error}") from None
+            try:
+                yield bound
+            finally:
+                os.unlink(settings.uds)
+        return
+    host, port = settings.host, settings.port
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+        except OSError:
+            bound.close()
+            raise
+    except OSError as error:
+        hint = "; --port 0 chooses a free one" if error.errno == errno.EADDRINUSE else ""
+        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}{hint}") from None
+    with bound:
+        yield bound
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return uvloop's event loop, if uvloop is installed (it does not exist for Windows)."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def _url(settings: Settings, bound: socket.socket | None) -> str:
+    """Return the URL of the server as seen from this machine."""
+    scheme = "https" if settings.tls_cert else "http"
+    if bound is None or settings.uds:
+        return f"{scheme}://localhost{settings.root_path}"
+    host, port = bound.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{settings.root_path}"
+
+
+# -- What it says -------------------------------------------------------------------------------------------------
+
+
+def _first(manager: Manager) -> str:
+    """Return the name of the model for an example: one that is loaded, if there is one."""
+    return next((model.name for model in manager.list()), "") or manager.unloaded()[0][0]
+
+
+def _greet(url: str, manager: Manager, settings: Settings) -> None:
+    """Show the address, the models and a sample request: on stdout for people, in the log for programs."""
+    from ..advice import advice_on_quotations
+
+    models = manager.list()
+    unloaded = [name for name, _ in manager.unloaded()]
+    advice = {model.name: text for model in models if (text := advice_on_quotations(model))}
+    if settings.log_format == "json":
+        fields = {"url": url, "models": [*(model.name for model in models), *unloaded], "quoted_calls": advice}
+        _log.info("listening", extra={"fields": fields})
+        return
+    colour = coloured(sys.stdout)
+    heads = ("MODEL", "FORMAT", "THINKING", "TOOLS", "CONTEXT")
+    rows = [*(_row(model) for model in models), *((name, "loaded on demand", "", "", "") for name in unloaded)]
+    where = f"{url} ({settings.uds})" if settings.uds else url
+    lines = [
+        "",
+        painted([("untemplate serves on ", ""), (where, "title")], colour=colour),
+        "",
+        *(f"  {line}" for line in table(heads, rows).split("\n")),
+        *(f"  {name}: {text}" for name, text in advice.items()),
+        "",
+        *(f"  {line}" for line in _example(url, _first(manager), models, settings)),
+        "",
+    ]
+    print_text("\n".join(lines))
+    sys.stdout.flush()
+
+
+def _row(model: Model) -> tuple[str, ...]:
+    context = str(model.context_length or "")
+    parser = str(model.details.get("parser") or model.parser.format.name)
+    return (
+        model.name,
+        parser,
+        "yes" if model.thinks else "no",
+        "generic" if model.generic_tools else "yes" if model.calls_tools else "no",
+        context,
+    )
+
+
+def _example(url: str, name: str, models: Sequence[Model], settings: Settings) -> list[str]:
+    chats = not models or models[0].chats
+    path = "/v1/chat/completions" if chats else "/v1/completions"
+    body: dict[str, Any] = {"model": name, "messages": [{"role": "user", "content": "Who are you?"}]}
+    if not chats:
+        body = {"model": name, "prompt": "6 times 7 is", "max_tokens": 64}
+    body["stream"] = True
+    options = f"--unix-socket {settings.uds} " if settings.uds else ""
+    key = ' -H "Authorization: Bearer $API_KEY"' if settings.api_keys else ""
+    return [
+        f"curl -N {options}{url}{path}{key} \\",
+        f"  -H 'Content-Type: application/json' -d '{json.dumps(body)}'",
+    ]

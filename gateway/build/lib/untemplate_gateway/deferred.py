@@ -1,0 +1,55 @@
+"""The gateway as an ASGI application that loads its models when a server starts it.
+
+Any ASGI server, supervisor or cluster can run it: it is made from settings alone, before an event loop exists.
+"""
+
+from __future__ import annotations
+
+from .app import Gateway, create_app
+from .asgi import Receive, Scope, Send
+from .errors import ApiError
+from .manager.opening import open_manager
+from .settings import Settings
+
+
+class DeferredGateway:
+    """The application; ``gateway`` is None until the server has started it (ASGI's lifespan protocol).
+
+    Args:
+        settings: everything about the gateway but its address.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.gateway: Gateway | None = None
+
+    def refused(self, status: int) -> None:
+        """Count a connection that the server refused before it was a request."""
+        if self.gateway is not None:
+            self.gateway.refused(status)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif self.gateway is None:
+            raise RuntimeError("the gateway was not started: the server must support ASGI's lifespan protocol")
+        else:
+            await self.gateway(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            manager = await open_manager(self.settings)
+            try:
+                self.gateway = create_app(manager, self.settings)
+            except BaseException:
+                await manager.close(timeout=0)
+                raise
+        except (ValueError, OSError, ImportError, ApiError) as error:  # settings, files, the hub, packages, engines
+            reason = f"{error.message}: {error.detail}" if isinstance(error, ApiError) and error.detail else str(error)
+            await send({"type": "lifespan.startup.failed", "message": reason})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.gateway.close()
+        await send({"type": "lifespan.shutdown.complete"})

@@ -1,0 +1,323 @@
+"""All endpoints that generate no output: models, tokens, parsing, health, metrics, and Ollama's lists."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import Any, Final
+
+import msgspec
+
+from untemplate import __version__
+from untemplate._internal.output_parser import OutputParser
+from untemplate.format import Format, FormatError
+from untemplate.formats import named
+from untemplate.messages import ParsedOutput
+from untemplate.policy import Policy
+from untemplate.templates import ChatTemplate
+
+from . import conversations, gemini_endpoints, ollama_endpoints
+from .asgi import header, is_gemini
+from .counting import count_prompt, prompt_tokens
+from .errors import ApiError, bad_request, not_found
+from .exchange import Endpoint, Exchange, Gateway, Handler
+from .generation import Generation
+from .manager import Manager, Model
+from .protocols import anthropic, chat, ollama
+from .protocols.fields import read_as
+from .protocols.gemini import GEMINI
+from .protocols.objects import call_reports
+from .protocols.utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
+from .response_endpoints import cancel_response, count_input, delete_response, get_response, list_items
+from .threads import go_on, in_slow_thread
+from .vector_endpoints import embed, embedding, embeddings, rerank
+
+
+def dialect_of(path: str) -> str:
+    """Return the name of the dialect whose errors the clients of a path expect."""
+    if path.startswith("/api/"):
+        return ollama.CHAT.name
+    if path.startswith("/v1/messages"):
+        return anthropic.MESSAGES.name
+    if is_gemini(path):
+        return GEMINI.name
+    return chat.CHAT.name
+
+
+def endpoints() -> dict[tuple[str, str], Endpoint]:
+    """Return the endpoints by method and path."""
+
+    def monitoring(name: str, handle: Handler, *, open: bool = True) -> Endpoint:
+        return Endpoint(name, handle, limited=False, open=open, counted=False)
+
+    def listing(name: str, handle: Handler) -> Endpoint:
+        return Endpoint(name, handle, limited=False)
+
+    def computing(name: str, handle: Handler) -> Endpoint:
+        return Endpoint(name, handle, reads_body=True)
+
+    gemini = Endpoint(GEMINI.name, gemini_endpoints.call, reads_body=True, traced=True)
+    return {
+        ("GET", "/"): monitoring("root", _root),
+        ("GET", "/health"): monitoring("health", _health),
+        ("GET", "/metrics"): monitoring("metrics", _metrics, open=False),
+        ("GET", "/openapi.json"): monitoring("openapi", _openapi),
+        ("GET", "/api/version"): monitoring("version", ollama_endpoints.version),
+        ("GET", "/v1/models"): listing("models", _models),
+        ("GET", "/v1/models/{model:path}"): listing("models", _model),
+        ("GET", "/api/tags"): listing("models", ollama_endpoints.tags),
+        ("GET", "/api/ps"): listing("models", ollama_endpoints.ps),
+        ("POST", "/api/show"): Endpoint("models", ollama_endpoints.show, reads_body=True, limited=False),
+        ("POST", "/api/pull"): computing("models", ollama_endpoints.pull),
+        ("DELETE", "/api/delete"): computing("models", ollama_endpoints.delete),
+        ("POST", "/v1/messages/count_tokens"): computing("count_tokens", _count_tokens),
+        ("POST", "/v1/responses/input_tokens"): computing("count_tokens", count_input),
+        ("GET", "/v1/responses/{id}"): listing("responses", get_response),
+        ("DELETE", "/v1/responses/{id}"): listing("responses", delete_response),
+        ("GET", "/v1/responses/{id}/input_items"): listing("responses", list_items),
+        ("POST", "/v1/responses/{id}/cancel"): listing("responses", cancel_response),
+        ("POST", "/v1/conversations"): computing("conversations", conversations.create),
+        ("GET", "/v1/conversations/{id}"): listing("conversations", conversations.show),
+        ("POST", "/v1/conversations/{id}"): computing("conversations", conversations.update),
+        ("DELETE", "/v1/conversations/{id}"): listing("conversations", conversations.delete),
+        ("GET", "/v1/conversations/{id}/items"): listing("conversations", conversations.list_items),
+        ("POST", "/v1/conversations/{id}/items"): computing("conversations", conversations.add_items),
+        ("GET", "/v1/conversations/{id}/items/{item}"): listing("conversations", conversations.show_item),
+        ("DELETE", "/v1/conversations/{id}/items/{item}"): listing("conversations", conversations.delete_item),
+        ("GET", "/v1beta/models"): listing("models", gemini_endpoints.list_models),
+        ("GET", "/v1beta/models/{model:path}"): listing("models", gemini_endpoints.get_model),
+        ("POST", "/v1beta/models/{call:path}"): gemini,
+        ("POST", "/v1/models/{call:path}"): gemini,
+        ("POST", "/v1/embeddings"): computing("embeddings", embeddings),
+        ("POST", "/v1/rerank"): computing("rerank", rerank),
+        ("POST", "/api/embed"): computing("embeddings", embed),
+        ("POST", "/api/embeddings"): computing("embeddings", embedding),
+        ("POST", "/tokenize"): computing("tokenize", _tokenize),
+        ("POST", "/detokenize"): computing("detokenize", _detokenize),
+        ("POST", "/parse"): computing("parse", _parse),
+    }
+
+
+_PAGE: Final = """<!doctype html>
+<meta charset="utf-8"><title>untemplate</title>
+<style>body {{ font: 16px system-ui; max-width: 50em; margin: 2em auto }} pre {{ overflow: auto }}</style>
+<h1>untemplate is running</h1>
+<table>{models}</table>
+<p>{links}</p>
+<pre>curl {url}/v1/models
+curl {url}/health
+curl {url}/v1/chat/completions -H 'content-type: application/json' \\
+  -d '{{"model": {name}, "messages": [{{"role": "user", "content": "Hello"}}]}}'</pre>
+"""
+_DOCUMENTATION: Final = "https://github.com/untemplate/untemplate/tree/main/docs"
+
+
+async def _root(exchange: Exchange) -> None:
+    """Answer with a page for people; for programs, with a line. Where keys are needed, the page names no model."""
+    if "text/html" not in header(exchange.scope, b"accept"):
+        await exchange.reply_text(b"untemplate is running\n", b"text/plain; charset=utf-8")
+        return
+    gateway, scope = exchange.gateway, exchange.scope
+    shown = not gateway.settings.api_keys
+    states = {status.name: status.state for status in gateway.manager.ps()} if shown else {}
+    states |= {name: "not loaded" for name, _ in gateway.manager.unloaded()} if shown else {}
+    links = [("openapi.json", "endpoints"), (_DOCUMENTATION, "documentation")]
+    if gateway.has_inspector:
+        links.insert(0, ("inspect/", "inspector"))
+    host = header(scope, b"host") or "localhost"
+    page = _PAGE.format(
+        models="".join(f"<tr><td>{escape(name)}<td>{state}" for name, state in states.items()),
+        links=" · ".join(f'<a href="{where}">{text}</a>' for where, text in links),
+        url=escape(f"{scope.get('scheme', 'http')}://{host}{scope.get('root_path', '')}"),
+        name=escape(json.dumps(next(iter(states), "MODEL")), quote=False),
+    )
+    await exchange.reply_text(page.encode(), b"text/html; charset=utf-8")
+
+
+async def _health(exchange: Exchange) -> None:
+    """Answer 200 while every engine can take a job, otherwise 503."""
+    found = await exchange.gateway.manager.health()
+    models = {
+        name: {"status": "ok" if health.ok else "error", **({"detail": health.detail} if health.detail else {})}
+        for name, health in found.items()
+    }
+    models |= {name: {"status": "not loaded"} for name, _ in exchange.gateway.manager.unloaded()}
+    ok = bool(models) and all(health.ok for health in found.values())
+    status = "ok" if ok else "error" if found else "no model is loaded"
+    await exchange.reply({"status": status, "models": models}, 200 if ok else 503)
+
+
+async def _metrics(exchange: Exchange) -> None:
+    if not exchange.gateway.settings.metrics:
+        raise not_found("metrics are switched off (metrics = false)")
+    await exchange.reply_text(exchange.gateway.metrics.text(), b"text/plain; version=0.0.4; charset=utf-8")
+
+
+async def _openapi(exchange: Exchange) -> None:
+    from .protocols.openapi import document
+
+    await exchange.reply(document(__version__))
+
+
+def _model_object(model: Model) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": model.name, "object": "model", "created": model.created, "owned_by": "untemplate"}
+    if model.context_length:
+        shown["max_model_len"] = model.context_length
+    shown["untemplate"] = {
+        "format": model.parser.format.name,
+        "engine": model.engine.kind,
+        "reasoning": model.thinks,
+        "tools": model.calls_tools,
+        "grammar": model.engine.takes.grammar,
+    }
+    return shown
+
+
+def _all_models(manager: Manager) -> list[dict[str, Any]]:
+    """Return the objects of all models: the loaded ones, then those that a request would load."""
+    return [
+        *(_model_object(model) for model in manager.list()),
+        *(_unloaded_object(name, model) for name, model in manager.unloaded()),
+    ]
+
+
+def _unloaded_object(name: str, model: Model | None) -> dict[str, Any]:
+    if model is None:
+        shown: dict[str, Any] = {"id": name, "object": "model", "created": 0, "owned_by": "untemplate"}
+    else:
+        shown = _model_object(model)
+    return {**shown, "untemplate": {**shown.get("untemplate", {}), "loaded": False}}
+
+
+async def _models(exchange: Exchange) -> None:
+    if header(exchange.scope, b"x-goog-api-client"):
+        await gemini_endpoints.list_models(exchange)
+        return
+    data = _all_models(exchange.gateway.manager)
+    if header(exchange.scope, b"anthropic-version"):
+        await exchange.reply(anthropic.models(data))
+        return
+    await exchange.reply({"object": "list", "data": data})
+
+
+async def _model(exchange: Exchange) -> None:
+    if header(exchange.scope, b"x-goog-api-client"):
+        await gemini_endpoints.get_model(exchange)
+        return
+    manager, name = exchange.gateway.manager, exchange.scope["path_params"]["model"]
+    unloaded = dict(manager.unloaded())
+    wanted = manager.offered(name)
+    found = _unloaded_object(wanted, unloaded[wanted]) if wanted in unloaded else _model_object(manager.get(name))
+    if header(exchange.scope, b"anthropic-version"):
+        found = anthropic.models([found])["data"][0]
+    await exchange.reply(found)
+
+
+# -- Tokens ------------------------------------------------------------------------------------------------------
+
+
+async def _count_tokens(exchange: Exchange) -> None:
+    request = anthropic.read_count_tokens(exchange.body, exchange.notes)
+    await exchange.reply(anthropic.token_count(await count_prompt(exchange, request)))
+
+
+async def _tokenize(exchange: Exchange) -> None:
+    """Return the tokens of a ``prompt``, or of ``messages`` rendered by the chat template, as vLLM does."""
+    asked = read_as(TokenizeRequest, exchange.body)
+    if asked.messages is not None:
+        own = ("prompt", "add_special_tokens", "return_token_strs")
+        request = chat.CHAT.read({name: value for name, value in exchange.body.items() if name not in own})
+    elif asked.prompt is None:
+        raise bad_request("prompt", "is required")
+    else:
+        request = Generation(model=asked.model or "", prompt=asked.prompt)
+    async with exchange.gateway.manager.use(request.model) as model:
+        tokens = await prompt_tokens(model, request)
+        length = model.context_length
+    await exchange.reply({"count": len(tokens), "max_model_len": length, "tokens": tokens})
+
+
+async def _detokenize(exchange: Exchange) -> None:
+    asked = read_as(DetokenizeRequest, exchange.body)
+    async with exchange.gateway.manager.use(asked.model or "") as model:
+        try:
+            text = await model.engine.detokenize(asked.tokens)
+        except NotImplementedError:
+            raise ApiError(
+                501, f"the engine {model.engine.kind!r} does not offer its tokenizer", code="no_tokenizer"
+            ) from None
+    await exchange.reply({"prompt": text})
+
+
+# -- Parsing alone -----------------------------------------------------------------------------------------------
+
+_MOST_PARSED: Final = 1_000_000
+"""Characters of a text for ``/parse``. Hostile ones take seconds."""
+_PIECE: Final = 32_768
+_CONTEXT: Final = ("tools", "tool_choice", "messages", "prompt", "token_ids", "finish_reason", "spans")
+
+
+async def _parse(exchange: Exchange) -> None:
+    """Parse raw text to a message. The body names a ``model``, a ``template``, or a ``format`` (a name, or a Format as
+    JSON)."""
+    asked = read_as(ParseRequest, exchange.body)
+    if len(asked.text) > _MOST_PARSED:
+        problem = f"text: {len(asked.text)} characters are more than {_MOST_PARSED}"
+        raise ApiError(413, problem, param="text", code="request_too_large")
+    context = {name: value for name in _CONTEXT if (value := getattr(asked, name)) is not None}
+    try:
+        if asked.policy is not None:
+            context["policy"] = Policy.from_mapping(asked.policy)
+        # In a thread, so that other streams continue while a long text or template is processed.
+        parser = await _parser(exchange.gateway, asked)
+        parsed = await in_slow_thread(_parsed, parser, asked.text, context)
+    except FormatError as error:
+        raise bad_request("format", str(error)) from None
+    except ValueError as error:
+        raise bad_request(None, str(error)) from None
+    except (TypeError, AttributeError, LookupError, RecursionError):
+        raise bad_request(None, "tools, tool_choice or messages do not have the shape of Chat Completions") from None
+    shown = {
+        "message": parsed.message(reasoning_field=parser.policy.reasoning_field),
+        "finish_reason": parsed.finish_reason,
+        "format": parser.format.name,
+        "calls": call_reports(parsed),
+        "diagnostics": [d.model_dump() for d in parsed.diagnostics],
+    }
+    if asked.spans:
+        shown["spans"] = [span.model_dump(exclude_none=True) for span in parsed.spans]
+    await exchange.reply(shown)
+
+
+def _parsed(parser: OutputParser, text: str, context: dict[str, Any]) -> ParsedOutput:
+    """Return the message of an output. A long one is parsed in pieces, so that the work ends if the client leaves."""
+    if len(text) <= _PIECE:
+        return parser.parse(text, **context)
+    token_ids, finish_reason = context.pop("token_ids", ()), context.pop("finish_reason", "stop")
+    stream = parser.stream(collect=True, **context)
+    for start in range(0, len(text), _PIECE):
+        go_on()
+        stream.feed(text[start : start + _PIECE], () if start else token_ids)
+    stream.finish(finish_reason)
+    return stream.result()
+
+
+async def _parser(gateway: Gateway, asked: ParseRequest) -> OutputParser:
+    """Return the parser that a ``/parse`` request asks for."""
+    if asked.template is None and asked.format is None:
+        async with gateway.manager.use(asked.model or "") as model:
+            return model.parser
+    return await in_slow_thread(_named_parser, asked)
+
+
+def _named_parser(asked: ParseRequest) -> OutputParser:
+    """Return the parser of a request's template or format."""
+    if asked.template is not None:
+        if asked.format is not None:
+            raise bad_request("template", "excludes format")
+        # Only a template's text is accepted: a path or a model name could read files of the server.
+        return OutputParser.from_template(ChatTemplate(asked.template))
+    assert asked.format is not None
+    if isinstance(asked.format, dict):
+        return OutputParser.from_format(Format.from_json(msgspec.json.encode(asked.format)))
+    return OutputParser.from_format(named(asked.format, reasoning=asked.reasoning))  # reads no files

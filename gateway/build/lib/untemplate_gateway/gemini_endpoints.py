@@ -1,0 +1,78 @@
+"""Endpoints of Google's Gemini API: ``/v1beta/models/…``. The path has the model and the method."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs
+
+from .counting import count_prompt
+from .errors import bad_request, not_found
+from .exchange import Exchange
+from .protocols.fields import read_as
+from .protocols.gemini import (
+    GEMINI,
+    GEMINI_ARRAY,
+    BatchEmbedContentsRequest,
+    EmbedContentRequest,
+    model_object,
+    plain_text,
+    read_count_tokens,
+)
+from .protocols.gemini.request import camel
+from .vector_endpoints import embedded
+
+
+async def call(exchange: Exchange) -> None:
+    """Answer ``models/NAME:METHOD``."""
+    name, _, method = exchange.scope["path_params"]["call"].rpartition(":")
+    exchange.body = {**exchange.body, "model": name}
+    exchange.body.pop("stream", None)
+    if method == "generateContent":
+        await exchange.gateway.generate(exchange, GEMINI)
+    elif method == "streamGenerateContent":
+        exchange.body["stream"] = True
+        events = parse_qs(exchange.scope["query_string"].decode("latin-1")).get("alt") == ["sse"]
+        await exchange.gateway.generate(exchange, GEMINI if events else GEMINI_ARRAY)
+    elif method == "countTokens":
+        await exchange.reply({"totalTokens": await count_prompt(exchange, _counted(exchange))})
+    elif method == "embedContent":
+        asked = read_as(EmbedContentRequest, camel(exchange.body), notes=exchange.notes)
+        (vector,) = await _embedded(exchange, name, [asked])
+        await exchange.reply({"embedding": vector})
+    elif method == "batchEmbedContents":
+        batch = read_as(BatchEmbedContentsRequest, camel(exchange.body), notes=exchange.notes)
+        await exchange.reply({"embeddings": await _embedded(exchange, name, batch.requests)})
+    else:
+        raise not_found(f"there is no method {method[:64]!r}; valid ones: generateContent, streamGenerateContent, "
+                        "countTokens, embedContent, batchEmbedContents")  # fmt: skip
+
+
+def _counted(exchange: Exchange) -> Any:
+    return read_count_tokens(exchange.body, exchange.notes)
+
+
+async def _embedded(exchange: Exchange, name: str, asked: list[EmbedContentRequest]) -> list[dict[str, Any]]:
+    texts = [plain_text(one.content, "content") for one in asked]
+    sizes = {one.outputDimensionality for one in asked}
+    if len(sizes) > 1:
+        raise bad_request("outputDimensionality", "must be the same in all requests")
+    found = await embedded(exchange, name, texts, sizes.pop())
+    return [{"values": vector} for vector in found.vectors]
+
+
+async def list_models(exchange: Exchange) -> None:
+    """Return all models, loaded or not."""
+    manager = exchange.gateway.manager
+    shown = [model_object(model.name, model.context_length) for model in manager.list()]
+    shown += [model_object(name, model.context_length if model else None) for name, model in manager.unloaded()]
+    await exchange.reply({"models": shown})
+
+
+async def get_model(exchange: Exchange) -> None:
+    """Return a model."""
+    manager, name = exchange.gateway.manager, exchange.scope["path_params"]["model"]
+    unloaded = dict(manager.unloaded())
+    wanted = manager.offered(name)
+    model = unloaded[wanted] if wanted in unloaded else manager.get(name)
+    found = wanted or name if model is None else model.name
+    await exchange.reply(model_object(found, model.context_length if model else None))

@@ -1,0 +1,10 @@
+"""Models: found, downloaded, checked, loaded and unloaded.
+
+A model that answers requests is an immutable `Model`. To change one, load another in its place; the old one finishes
+its running requests.
+"""
+
+from .manager import Event, Lease, Manager, Status
+from .model import Loader, Model, Report
+
+__all__ = ["Event", "Lease", "Loader", "Manager", "Model", "Report", "Status"]

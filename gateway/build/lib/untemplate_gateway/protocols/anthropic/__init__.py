@@ -1,0 +1,31 @@
+"""Anthropic's Messages (``/v1/messages``, ``/v1/messages/count_tokens``)."""
+
+from ..base import Dialect
+from .request import CountTokensRequest, MessagesRequest, read_count_tokens, read_messages
+from .response import MessagesWriter, error_object, models, respond_messages, token_count
+
+__all__ = [
+    "MESSAGES",
+    "CountTokensRequest",
+    "MessagesRequest",
+    "MessagesWriter",
+    "models",
+    "read_count_tokens",
+    "read_messages",
+    "token_count",
+]
+
+MESSAGES = Dialect(
+    name="anthropic",
+    request=MessagesRequest,
+    read=read_messages,
+    respond=respond_messages,
+    writer=MessagesWriter,
+    error=error_object,
+    fields={
+        "response_format": "output_config.format",
+        "thinking_budget": "thinking.budget_tokens",
+        "reasoning_effort": "output_config.effort",
+        "enable_thinking": "thinking.type",
+    },
+)

@@ -1,0 +1,415 @@
+"""Requests of Anthropic's Messages.
+
+Blocks become messages of Chat Completions: thinking becomes ``reasoning_content``, ``tool_use`` a tool call, and each
+``tool_result`` a message of its own, at its place among the other blocks. Signatures of thinking are ignored.
+
+Source: Anthropic API reference, "Messages".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta
+
+from ...errors import bad_request, unsupported
+from ...generation import Generation, Sampling, Thinking
+from ...notes import Notes
+from ..arguments import arguments_text
+from ..fields import Closed, Ignored, about, read_as, unknown
+from ..parameters import Count, Request, StopSequences, Temperature, TopK, TopP, reports_of, stop_strings
+from ..tools import Filled, function_tool, not_offered
+from .tools import prepared
+
+# -- Blocks of the content ---------------------------------------------------------------------------------------
+
+
+class TextBlock(Closed, tag_field="type", tag="text"):
+    """Text."""
+
+    text: Annotated[str, about("The text.")]
+    cache_control: Ignored = None
+    citations: Ignored = None
+
+
+class Base64Source(Closed, tag_field="type", tag="base64"):
+    """An image in base64."""
+
+    media_type: Annotated[Filled, about("Media type of the image.")]
+    data: Annotated[Filled, about("The image in base64.")]
+
+
+class UrlSource(Closed, tag_field="type", tag="url"):
+    """An image at a URL."""
+
+    url: Annotated[Filled, about("URL of the image.")]
+
+
+class ImageBlock(Closed, tag_field="type", tag="image"):
+    """An image, for engines that render messages themselves."""
+
+    source: Annotated[Base64Source | UrlSource, about("The image.")]
+    cache_control: Ignored = None
+
+
+class TextSource(Closed, tag_field="type", tag="text"):
+    """The text of a document."""
+
+    data: Annotated[str, about("The text.")]
+    media_type: Ignored = None
+
+
+class ContentSource(Closed, tag_field="type", tag="content"):
+    """The text of a document, in parts."""
+
+    content: Annotated[str | list[TextBlock], about("The text.", expected="a string or a list of text blocks")]
+
+
+class DocumentBlock(Closed, tag_field="type", tag="document"):
+    """A document that is text."""
+
+    source: Annotated[TextSource | ContentSource, about("The document.")]
+    title: Annotated[str | None, about("Title, which comes before the text.")] = None
+    cache_control: Ignored = None
+    citations: Ignored = None
+    context: Ignored = None
+
+
+class ToolUseBlock(Closed, tag_field="type", tag="tool_use"):
+    """An earlier tool call; only in assistant messages."""
+
+    id: Annotated[Filled, about("Id of the call, repeated by its result.")]
+    name: Annotated[Filled, about("Name of the tool.")]
+    input: Annotated[dict[str, Any], about("The arguments.")]
+    cache_control: Ignored = None
+    caller: Ignored = None
+    toolset_name: Ignored = None
+
+
+PartBlock = TextBlock | ImageBlock | DocumentBlock
+
+
+class ToolResultBlock(Closed, tag_field="type", tag="tool_result"):
+    """The result of a tool call; only in user messages."""
+
+    tool_use_id: Annotated[Filled, about("Id of the call.")]
+    content: Annotated[str | list[PartBlock] | None, about("The result.", expected="a string or a list of blocks")] = (
+        None
+    )
+    is_error: Annotated[bool | None, about("`true` marks the result as an error, by text before it.")] = None
+    cache_control: Ignored = None
+    toolset_name: Ignored = None
+
+
+class ThinkingBlock(Closed, tag_field="type", tag="thinking"):
+    """Earlier reasoning; only in assistant messages."""
+
+    thinking: Annotated[str, about("The reasoning.")]
+    signature: Ignored = None
+    cache_control: Ignored = None
+
+
+class RedactedThinkingBlock(Closed, tag_field="type", tag="redacted_thinking"):
+    """Reasoning that another server has encrypted. It is ignored."""
+
+    data: Ignored = None
+    cache_control: Ignored = None
+
+
+Block = TextBlock | ImageBlock | DocumentBlock | ToolUseBlock | ToolResultBlock | ThinkingBlock | RedactedThinkingBlock
+
+
+class AnthropicMessage(Closed):
+    """A message."""
+
+    role: Annotated[Literal["user", "assistant", "system"], about("Author of the message.")]
+    content: Annotated[str | list[Block], about("The content.", expected="a string or a list of blocks")]
+
+
+# -- The request -------------------------------------------------------------------------------------------------
+
+
+class AnthropicTool(Closed):
+    """A tool."""
+
+    name: Annotated[Filled, about("Name of the tool.")]
+    input_schema: Annotated[dict[str, Any], about("JSON schema of the arguments.")]
+    description: Annotated[str | None, about("Purpose of the tool, for the model.")] = None
+    strict: Annotated[bool | None, about("Constrain the arguments to the schema while they are generated.")] = None
+    type: Annotated[
+        Literal["custom"] | None,
+        about("Kind of tool.", refused="tools that the server runs ({got}) are not supported, only custom ones"),
+    ] = None
+    cache_control: Ignored = None
+    eager_input_streaming: Ignored = None
+    input_examples: Ignored = None
+    allowed_callers: Ignored = None
+    defer_loading: Ignored = None
+
+
+class AnthropicToolChoice(Closed):
+    """Requires, allows or forbids tool calls."""
+
+    type: Annotated[
+        Literal["auto", "any", "tool", "none"], about("`any` requires a call of some tool, `tool` of the named one.")
+    ]
+    name: Annotated[Filled | None, about("Name of the tool, for `tool`.")] = None
+    disable_parallel_tool_use: Annotated[bool | None, about("Allow one tool call at most.")] = None
+
+
+class ThinkingSettings(Closed):
+    """Settings of reasoning."""
+
+    type: Annotated[
+        Literal["enabled", "disabled", "adaptive", "between_tools"],
+        about("`adaptive` and `between_tools` leave it to the chat template."),
+    ]
+    budget_tokens: Annotated[Count | None, about("Most tokens of reasoning; required for `enabled`.")] = None
+    display: Annotated[
+        Literal["summarized", "omitted"] | None, about("`omitted` generates reasoning without sending it.")
+    ] = None
+
+
+class OutputFormat(Closed):
+    """A JSON schema for the output."""
+
+    type: Annotated[Literal["json_schema"], about("Kind of format.")]
+    schema: Annotated[dict[str, Any], about("The JSON schema.")]
+    name: Ignored = None
+
+
+class OutputConfig(Closed):
+    """Settings of the output."""
+
+    effort: Annotated[
+        Literal["low", "medium", "high", "xhigh", "max"] | None,
+        about("Effort of reasoning, for templates that know it."),
+    ] = None
+    format: Annotated[OutputFormat | None, about("Constrain the output; without a grammar, by the prompt.")] = None
+
+
+class CountTokensRequest(Request, kw_only=True, forbid_unknown_fields=True):
+    """A request to count the tokens of a prompt."""
+
+    max_tokens: Annotated[Count | None, about("Most tokens of output, reasoning included.")] = None
+    messages: Annotated[Annotated[list[AnthropicMessage], Meta(min_length=1)], about("The conversation.")]
+    system: Annotated[
+        str | list[TextBlock] | None, about("System message.", expected="a string or a list of text blocks")
+    ] = None
+    tools: Annotated[list[AnthropicTool] | None, about("Tools that the model may call.")] = None
+    tool_choice: Annotated[AnthropicToolChoice | None, about("Require, allow or forbid tool calls.")] = None
+    thinking: Annotated[ThinkingSettings | None, about("Settings of reasoning.")] = None
+    output_config: Annotated[OutputConfig | None, about("Settings of the output.")] = None
+    output_format: Annotated[OutputFormat | None, about("The older place of `output_config.format`.")] = None
+    stop_sequences: Annotated[
+        StopSequences | None,
+        about("Strings that end the content, at most 64. They have no effect in thinking, markup and arguments."),
+    ] = None
+    temperature: Temperature = None
+    top_p: TopP = None
+    top_k: TopK = None
+    chat_template_kwargs: Annotated[
+        dict[str, Any] | None, about("Variables for the chat template. They override all other fields.")
+    ] = None
+    container: Annotated[Any, about("Not supported.")] = None
+    mcp_servers: Annotated[Any, about("Only an empty list is supported.")] = None
+    metadata: Ignored = None
+    service_tier: Ignored = None
+    cache_control: Ignored = None
+    inference_geo: Ignored = None
+    speed: Ignored = None
+    diagnostics: Ignored = None
+    betas: Ignored = None
+    context_management: Ignored = None
+
+
+class MessagesRequest(CountTokensRequest, kw_only=True, forbid_unknown_fields=False):
+    """A Messages request."""
+
+    max_tokens: Annotated[Count, about("Most tokens of output, reasoning included.")]
+
+
+def read_messages(body: dict[str, Any], notes: Notes | None = None) -> Generation:
+    """Read a request for output.
+
+    Raises:
+        ApiError: a field is wrong or not supported.
+    """
+    notes = notes or Notes()
+    request = _generation(read_as(MessagesRequest, prepared(body, notes), notes=notes))
+    request.notes = notes
+    request.extra = unknown(MessagesRequest, body)
+    return request
+
+
+def read_count_tokens(body: dict[str, Any], notes: Notes | None = None) -> Generation:
+    """Read a request to count tokens.
+
+    Raises:
+        ApiError: a field is wrong or not supported.
+    """
+    notes = notes or Notes()
+    return _generation(read_as(CountTokensRequest, prepared(body, notes), notes=notes))
+
+
+def _generation(asked: CountTokensRequest) -> Generation:
+    for name in ("container", "mcp_servers"):
+        if getattr(asked, name):
+            raise unsupported(name)
+    messages = _system(asked.system)
+    for i, message in enumerate(asked.messages):
+        messages += _turn(message, f"messages[{i}]")
+    prefill = messages[-1]["role"] == "assistant"
+    if prefill and messages[-1].get("tool_calls"):
+        raise bad_request("messages", "the last message calls tools: their results must follow it")
+    tools = [function_tool(tool.name, tool.description, tool.input_schema, tool.strict) for tool in asked.tools or ()]
+    choice = asked.tool_choice
+    thinking = _thinking(asked.thinking)
+    if asked.output_config is not None:
+        thinking.effort = asked.output_config.effort
+    return Generation(
+        model=asked.model or "",
+        messages=messages,
+        tools=tools or None,
+        tool_choice=None if choice is None else _tool_choice(choice, tools),
+        parallel_tool_calls=choice is None or choice.disable_parallel_tool_use is not True,
+        response_format=_response_format(asked),
+        stop=stop_strings(asked.stop_sequences),
+        max_tokens=asked.max_tokens,
+        sampling=Sampling(temperature=asked.temperature, top_p=asked.top_p, top_k=asked.top_k),
+        thinking=thinking,
+        template_kwargs=asked.chat_template_kwargs or {},
+        continue_final_message=prefill,
+        include_reasoning=asked.thinking is None or asked.thinking.display != "omitted",
+        stream=asked.stream or False,
+        **reports_of(asked),
+    )
+
+
+def _system(system: str | list[TextBlock] | None) -> list[dict[str, Any]]:
+    if not system:
+        return []
+    text = system if isinstance(system, str) else "\n".join(block.text for block in system)
+    return [{"role": "system", "content": text}]
+
+
+def _turn(message: AnthropicMessage, path: str) -> list[dict[str, Any]]:
+    """Return a message; tool results in it are messages of their own, before and after its other blocks."""
+    role, content = message.role, message.content
+    if isinstance(content, str):
+        return [{"role": role, "content": content}]
+    if role == "assistant":
+        return [_assistant(content, f"{path}.content")]
+    found: list[dict[str, Any]] = []
+    for i, block in enumerate(content):
+        if isinstance(block, ToolResultBlock) and role == "user":
+            found.append(_result(block))
+        elif isinstance(block, PartBlock):
+            if not found or found[-1]["role"] != role:
+                found.append({"role": role, "content": []})
+            found[-1]["content"].append(_part(block))
+        else:
+            raise _misplaced(block, role, f"{path}.content[{i}]")
+    if not found:
+        raise bad_request(f"{path}.content", "must not be empty")
+    for one in found:
+        one["content"] = _plain(one["content"])
+    return found
+
+
+def _misplaced(block: Block, role: str, path: str) -> Exception:
+    kind = block.__struct_config__.tag
+    return unsupported(f"{path}.type", f"blocks of type {kind} are not supported in {role} messages")
+
+
+def _plain(content: Any) -> Any:
+    """Return a single text part as text, other content unchanged."""
+    if isinstance(content, list) and len(content) == 1 and content[0]["type"] == "text":
+        return content[0]["text"]
+    return content
+
+
+def _part(block: PartBlock) -> dict[str, Any]:
+    """Return a block as a part of Chat Completions."""
+    if isinstance(block, TextBlock):
+        return {"type": "text", "text": block.text}
+    if isinstance(block, DocumentBlock):
+        text = block.source.data if isinstance(block.source, TextSource) else block.source.content
+        text = text if isinstance(text, str) else "\n".join(part.text for part in text)
+        return {"type": "text", "text": f"{block.title}\n{text}" if block.title else text}
+    source = block.source
+    url = source.url if isinstance(source, UrlSource) else f"data:{source.media_type};base64,{source.data}"
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _assistant(blocks: Sequence[Block], path: str) -> dict[str, Any]:
+    """Return a message of the assistant."""
+    texts: list[str] = []
+    thoughts: list[str] = []
+    calls: list[dict[str, Any]] = []
+    for i, block in enumerate(blocks):
+        if isinstance(block, TextBlock):
+            texts.append(block.text)
+        elif isinstance(block, ThinkingBlock):
+            thoughts.append(block.thinking)
+        elif isinstance(block, ToolUseBlock):
+            arguments = arguments_text(block.input, f"{path}[{i}].input")
+            calls.append({"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}})
+        elif not isinstance(block, RedactedThinkingBlock):
+            raise _misplaced(block, "assistant", f"{path}[{i}]")
+    message: dict[str, Any] = {"role": "assistant", "content": "".join(texts) if texts or not calls else None}
+    if thoughts:
+        message["reasoning_content"] = "".join(thoughts)
+    if calls:
+        message["tool_calls"] = calls
+    return message
+
+
+def _result(block: ToolResultBlock) -> dict[str, Any]:
+    """Return a tool's result. Chat templates have no field for errors, so an error is marked in the text."""
+    content: Any = block.content or ""
+    if not isinstance(content, str):
+        content = _plain([_part(part) for part in content])
+    if block.is_error:
+        if isinstance(content, str):
+            content = f"Error: {content}" if content else "Error"
+        else:
+            content.insert(0, {"type": "text", "text": "Error"})
+    return {"role": "tool", "tool_call_id": block.tool_use_id, "content": content}
+
+
+_CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
+
+
+def _tool_choice(choice: AnthropicToolChoice, tools: Sequence[dict[str, Any]]) -> Any:
+    """Return ``tool_choice`` in the shape of Chat Completions."""
+    name = choice.name
+    if choice.type != "tool":
+        if name is not None:
+            raise unsupported("tool_choice.name")
+        return _CHOICES[choice.type]
+    if name is None:
+        raise bad_request("tool_choice.name", "is required")
+    if all(tool["function"]["name"] != name for tool in tools):
+        raise not_offered("tool_choice.name", name)
+    return {"type": "function", "function": {"name": name}}
+
+
+def _thinking(given: ThinkingSettings | None) -> Thinking:
+    if given is None or given.type not in ("enabled", "disabled"):
+        return Thinking()  # the chat template decides
+    if given.type == "disabled":
+        return Thinking(enabled=False)
+    if given.budget_tokens is None:
+        raise bad_request("thinking.budget_tokens", "is required")
+    return Thinking(enabled=True, budget=given.budget_tokens)
+
+
+def _response_format(asked: CountTokensRequest) -> dict[str, Any] | None:
+    form = asked.output_format
+    if asked.output_config is not None:
+        form = asked.output_config.format or form
+    if form is None:
+        return None
+    return {"type": "json_schema", "json_schema": {"name": "response", "schema": form.schema, "strict": True}}

@@ -1,0 +1,52 @@
+"""Google's Gemini API (``/v1beta/models/NAME:generateContent`` and its relatives)."""
+
+from ..base import Dialect
+from .request import (
+    BatchEmbedContentsRequest,
+    CountContentTokensRequest,
+    EmbedContentRequest,
+    GenerateContentRequest,
+    plain_text,
+    read_count_tokens,
+    read_generate_content,
+)
+from .response import ArrayWriter, EventWriter, error_object, model_object, respond_generate_content
+
+__all__ = [
+    "GEMINI",
+    "GEMINI_ARRAY",
+    "BatchEmbedContentsRequest",
+    "CountContentTokensRequest",
+    "EmbedContentRequest",
+    "GenerateContentRequest",
+    "model_object",
+    "plain_text",
+    "read_count_tokens",
+]
+
+_FIELDS = {
+    "messages": "contents",
+    "response_format": "generationConfig.responseSchema",
+    "thinking_budget": "generationConfig.thinkingConfig.thinkingBudget",
+    "reasoning_effort": "generationConfig.thinkingConfig.thinkingLevel",
+    "enable_thinking": "generationConfig.thinkingConfig.thinkingBudget",
+}
+GEMINI = Dialect(
+    name="gemini",
+    request=GenerateContentRequest,
+    read=read_generate_content,
+    respond=respond_generate_content,
+    writer=EventWriter,
+    error=error_object,
+    fields=_FIELDS,
+)
+GEMINI_ARRAY = Dialect(
+    name="gemini",
+    request=GenerateContentRequest,
+    read=read_generate_content,
+    respond=respond_generate_content,
+    writer=ArrayWriter,
+    error=error_object,
+    fields=_FIELDS,
+)
+"""Streams without ``alt=sse``: one JSON array, which grows."""

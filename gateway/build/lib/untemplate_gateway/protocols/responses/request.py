@@ -1,0 +1,481 @@
+"""Requests of OpenAI's Responses.
+
+Requests may refer to stored responses; the gateway puts their items in place before it reads the request. Items of
+reasoning, text and calls that follow each other become one message of the assistant.
+
+Source: OpenAI API reference, "Responses".
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Final, Literal
+
+from ...errors import bad_request
+from ...generation import Generation, Thinking
+from ...notes import Notes
+from ..fields import Closed, Ignored, Open, about, read_as, unknown
+from ..parameters import (
+    Effort,
+    Limit,
+    PromptedRequest,
+    TopLogprobs,
+    constraint_of,
+    limit_of,
+    reports_of,
+    sampling_of,
+    stop_strings,
+)
+from ..tools import Filled, ToolChoice, read_tool_choice
+from .tools import ResponsesTool, flat_name, read_tools, shell_arguments, without_server_tools
+
+_NO_PROMPTS: Final = "the gateway stores no prompt templates: send instructions and input"
+_NO_FILES: Final = "the gateway stores no files: send the image as image_url"
+_LOGPROBS: Final = "message.output_text.logprobs"
+
+
+# -- Items of the input ------------------------------------------------------------------------------------------
+
+
+class _Text(Closed, tag_field="type"):
+    text: Annotated[str, about("The text.")]
+    annotations: Ignored = None
+    logprobs: Ignored = None
+    prompt_cache_breakpoint: Ignored = None
+
+
+class InputText(_Text, tag="input_text"):
+    """Text of the user."""
+
+
+class OutputText(_Text, tag="output_text"):
+    """Text of the assistant."""
+
+
+class PlainText(_Text, tag="text"):
+    """Text."""
+
+
+class Refusal(Closed, tag_field="type", tag="refusal"):
+    """A refusal of the assistant."""
+
+    refusal: Annotated[str, about("The text.")]
+
+
+class InputImage(Closed, tag_field="type", tag="input_image"):
+    """An image, for engines that render messages themselves."""
+
+    image_url: Annotated[Filled | None, about("URL of the image, or a data URL.")] = None
+    file_id: Annotated[None, about("Not supported.", refused=_NO_FILES)] = None
+    detail: Annotated[str | None, about("Resolution in which the model sees the image.")] = None
+    prompt_cache_breakpoint: Ignored = None
+
+
+Parts = list[InputText | OutputText | PlainText | Refusal | InputImage]
+
+
+class MessageItem(Closed, tag_field="type", tag="message"):
+    """A message. Its `type` may be left out."""
+
+    role: Annotated[Literal["user", "assistant", "system", "developer"], about("Author of the message.")]
+    content: Annotated[str | Parts, about("The content.", expected="a string or a list of parts")]
+    id: Ignored = None
+    status: Ignored = None
+    phase: Ignored = None
+
+
+class ReasoningPart(Open):
+    """A part of earlier reasoning."""
+
+    text: Annotated[str, about("The text.")]
+
+
+class ReasoningItem(Closed, tag_field="type", tag="reasoning"):
+    """Earlier reasoning."""
+
+    content: Annotated[list[ReasoningPart] | None, about("The reasoning.")] = None
+    summary: Annotated[list[ReasoningPart] | None, about("Summary, which is used if there is no content.")] = None
+    encrypted_content: Ignored = None
+    id: Ignored = None
+    status: Ignored = None
+
+
+class CustomCallItem(Closed, tag_field="type", tag="custom_tool_call"):
+    """An earlier call of a custom tool."""
+
+    call_id: Annotated[Filled, about("Id of the call, repeated by its output.")]
+    name: Annotated[Filled, about("Name of the tool.")]
+    input: Annotated[str, about("The text for the tool.")]
+    namespace: Annotated[str | None, about("Namespace of the tool.")] = None
+    id: Ignored = None
+    status: Ignored = None
+
+
+class ShellCallItem(Closed, tag_field="type", tag="local_shell_call"):
+    """An earlier call of the local shell."""
+
+    action: Annotated[dict[str, Any], about("The command.")]
+    call_id: Annotated[str | None, about("Id of the call, repeated by its output.")] = None
+    id: Annotated[str | None, about("Id of the item, if the call has none.")] = None
+    status: Ignored = None
+
+
+class CallItem(Closed, tag_field="type", tag="function_call"):
+    """An earlier tool call."""
+
+    call_id: Annotated[Filled, about("Id of the call, repeated by its output.")]
+    name: Annotated[Filled, about("Name of the function.")]
+    arguments: Annotated[str, about("The arguments as JSON text.")]
+    namespace: Annotated[str | None, about("Namespace of the function.")] = None
+    id: Ignored = None
+    status: Ignored = None
+    caller: Ignored = None
+
+
+class CallOutputItem(Closed, tag_field="type", tag="function_call_output"):
+    """The result of a tool call."""
+
+    call_id: Annotated[str, about("Id of the call.")]
+    output: Annotated[str | Parts, about("The result.", expected="a string or a list of parts")]
+    id: Ignored = None
+    status: Ignored = None
+    name: Ignored = None
+    caller: Ignored = None
+
+
+class CustomOutputItem(Closed, tag_field="type", tag="custom_tool_call_output"):
+    """The result of a call of a custom tool."""
+
+    call_id: Annotated[str, about("Id of the call.")]
+    output: Annotated[str | Parts, about("The result.", expected="a string or a list of parts")]
+    id: Ignored = None
+    name: Ignored = None
+
+
+class ShellOutputItem(Closed, tag_field="type", tag="local_shell_call_output"):
+    """The result of a call of the local shell."""
+
+    output: Annotated[str, about("The result.")]
+    id: Annotated[str | None, about("Id of the call.")] = None
+    call_id: Annotated[str | None, about("Id of the call.")] = None
+    status: Ignored = None
+
+
+CalledItem = CallItem | CustomCallItem | ShellCallItem
+AnsweredItem = CallOutputItem | CustomOutputItem | ShellOutputItem
+Item = MessageItem | ReasoningItem | CalledItem | AnsweredItem
+_SKIPPED: Final = (
+    *("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "computer_call"),
+    *("computer_call_output", "mcp_call", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"),
+    *("tool_search_call", "tool_search_output", "compaction", "ghost_snapshot"),
+)
+"""Items of tools that OpenAI's servers run, and of clients' own records."""
+
+
+# -- The request -------------------------------------------------------------------------------------------------
+
+
+class TextOutput(Closed, tag_field="type", tag="text"):
+    """Free text."""
+
+
+class JsonOutput(Closed, tag_field="type", tag="json_object"):
+    """Any JSON object."""
+
+
+class SchemaOutput(Closed, tag_field="type", tag="json_schema"):
+    """JSON that fits a schema."""
+
+    schema: Annotated[dict[str, Any], about("The JSON schema.")]
+    name: Annotated[str | None, about("Name of the schema.")] = None
+    description: Annotated[str | None, about("Purpose of the schema.")] = None
+    strict: Annotated[bool | None, about("Constrain the output to the schema.")] = None
+
+
+class TextSettings(Closed):
+    """Settings of the text."""
+
+    format: Annotated[TextOutput | JsonOutput | SchemaOutput | None, about("Constrain the text.")] = None
+    verbosity: Annotated[Literal["low", "medium", "high"] | None, about("Accepted and ignored.")] = None
+
+
+class ReasoningEffort(Closed):
+    """Settings of reasoning."""
+
+    effort: Annotated[Effort | None, about("Effort of reasoning, for templates that know it.")] = None
+    summary: Annotated[
+        Literal["auto", "concise", "detailed"] | None, about("Send the reasoning as its summary, in full.")
+    ] = None
+    generate_summary: Annotated[
+        Literal["auto", "concise", "detailed"] | None, about("The older name of `summary`.")
+    ] = None
+    context: Ignored = None
+    mode: Ignored = None
+
+
+class ConversationId(Closed):
+    """A stored conversation."""
+
+    id: Annotated[Filled, about("Its id.")]
+
+
+class ConversationRequest(Open):
+    """A conversation to store."""
+
+    items: Annotated[list[dict[str, Any]] | None, about("Its first items.", expected="a list of items")] = None
+    metadata: Annotated[dict[str, str] | None, about("Repeated by the response.")] = None
+
+
+class ItemsRequest(Open):
+    """Items to add to a conversation."""
+
+    items: Annotated[list[dict[str, Any]], about("The items.", expected="a list of items")]
+
+
+class ResponsesRequest(PromptedRequest, kw_only=True):
+    """A Responses request."""
+
+    input: Annotated[
+        str | list[Item],
+        about("The conversation.", expected="a string or a list of items"),
+    ]
+    instructions: Annotated[str | None, about("System message that comes first.")] = None
+    tools: Annotated[list[ResponsesTool] | None, about("Tools that the model may call.")] = None
+    tool_choice: Annotated[ToolChoice | None, about("Require, allow or forbid tool calls.")] = None
+    text: Annotated[TextSettings | None, about("Settings of the text.")] = None
+    reasoning: Annotated[ReasoningEffort | None, about("Settings of reasoning.")] = None
+    max_output_tokens: Annotated[Limit | None, about("Most tokens of output, reasoning included.")] = None
+    top_logprobs: Annotated[TopLogprobs | None, about("Number of likely tokens to report at each place.")] = None
+    include: Annotated[
+        list[str] | None, about(f"`{_LOGPROBS}` reports log probabilities; other values are ignored.")
+    ] = None
+    metadata: Annotated[dict[str, str] | None, about("Repeated by the response.")] = None
+    user: Annotated[str | None, about("Repeated by the response.")] = None
+    safety_identifier: Annotated[str | None, about("Repeated by the response.")] = None
+    prompt_cache_key: Annotated[str | None, about("Repeated by the response.")] = None
+    truncation: Annotated[Literal["auto", "disabled"] | None, about("Accepted and ignored.")] = None
+    previous_response_id: Annotated[str | None, about("Id of the stored response that the input continues.")] = None
+    conversation: Annotated[
+        Filled | ConversationId | None,
+        about(
+            "Stored conversation, or its id: its items come before the input, and input and output are added to it.",
+            expected="a string or an object",
+        ),
+    ] = None
+    prompt: Annotated[None, about("Not supported.", refused=_NO_PROMPTS)] = None
+    background: Annotated[
+        bool | None, about("Generate the response after the request was answered; `GET /v1/responses/{id}` reads it.")
+    ] = None
+    store: Annotated[bool | None, about("`false` stores no response for later requests.")] = None
+    client_metadata: Ignored = None
+    stream_options: Ignored = None
+    service_tier: Ignored = None
+    max_tool_calls: Ignored = None
+    prompt_cache_options: Ignored = None
+    prompt_cache_retention: Ignored = None
+    skip_special_tokens: Ignored = None
+    spaces_between_special_tokens: Ignored = None
+
+
+def read_responses(body: dict[str, Any], notes: Notes | None = None) -> Generation:
+    """Read a request.
+
+    Raises:
+        ApiError: a field is wrong or not supported.
+    """
+    notes = notes or Notes()
+    asked = read_as(ResponsesRequest, _prepared(body, notes), notes=notes)
+    messages = _messages(asked.input)
+    if asked.instructions:
+        messages.insert(0, {"role": "system", "content": asked.instructions})
+    tools, given = read_tools(asked.tools or ())
+    effort = asked.reasoning.effort if asked.reasoning is not None else None
+    response_format, text = _text(asked.text)
+    constrained = constraint_of(asked)
+    if response_format is not None:
+        if constrained:
+            raise bad_request("text.format", "excludes other restrictions of the output")
+        constrained = {"response_format": response_format}
+    return Generation(
+        model=asked.model or "",
+        messages=messages,
+        tools=tools or None,
+        tool_choice=read_tool_choice(asked.tool_choice, tools),
+        parallel_tool_calls=asked.parallel_tool_calls is not False,
+        stop=stop_strings(asked.stop),
+        max_tokens=limit_of(asked.max_output_tokens, "max_output_tokens"),
+        sampling=sampling_of(asked),
+        logprobs=(asked.top_logprobs or 0) if _LOGPROBS in (asked.include or ()) else None,
+        thinking=Thinking(enabled=asked.enable_thinking, effort=effort, budget=asked.thinking_budget),
+        template_kwargs=asked.chat_template_kwargs or {},
+        documents=asked.documents,
+        include_reasoning=asked.include_reasoning is not False,
+        stream=asked.stream or False,
+        repeated={
+            "instructions": asked.instructions,
+            "metadata": asked.metadata or {},
+            "user": asked.user,
+            "safety_identifier": asked.safety_identifier,
+            "prompt_cache_key": asked.prompt_cache_key,
+            "reasoning": {"effort": effort, "summary": _summary(asked.reasoning)},
+            "tools": body.get("tools") or [],
+            "previous_response_id": asked.previous_response_id,
+            "background": asked.background or False,
+            "conversation": _conversation(asked.conversation),
+            "given": given,
+            "text": text,
+            "tool_choice": body.get("tool_choice") or "auto",
+            "top_logprobs": asked.top_logprobs,
+        },
+        extra=unknown(ResponsesRequest, body),
+        notes=notes,
+        **constrained,
+        **reports_of(asked),
+    )
+
+
+def _conversation(given: str | ConversationId | None) -> dict[str, str] | None:
+    return None if given is None else {"id": given if isinstance(given, str) else given.id}
+
+
+def _summary(given: ReasoningEffort | None) -> str | None:
+    return None if given is None else given.summary or given.generate_summary
+
+
+def _prepared(body: dict[str, Any], notes: Notes) -> dict[str, Any]:
+    """Return the body with the type of every item, which messages may leave out, and without items and tools that only
+    OpenAI's servers know.
+
+    Raises:
+        ApiError: an item refers to a response that is not stored.
+    """
+    if not isinstance(body, dict):
+        return body
+    changed = dict(body)
+    if "tools" in body:
+        changed["tools"] = without_server_tools(body["tools"], notes)
+    items = body.get("input")
+    if isinstance(items, list):
+        changed["input"] = [_with_type(item, i) for i, item in enumerate(items) if not _skipped(item, i, notes)]
+    return changed
+
+
+def _with_type(item: Any, i: int) -> Any:
+    if not isinstance(item, dict):
+        return item
+    if item.get("type") == "item_reference":
+        raise bad_request(f"input[{i}].id", f"no item {str(item.get('id'))[:64]!r} is stored here")
+    return {**item, "type": "message"} if item.get("type") in (None, "") else item
+
+
+def _skipped(item: Any, i: int, notes: Notes) -> bool:
+    """True if an item means nothing to a model without OpenAI's servers."""
+    kind = item.get("type") if isinstance(item, dict) else None
+    if kind not in _SKIPPED:
+        return False
+    notes.add(f"input[{i}]: items of type {kind} are not known to the model; left out")
+    return True
+
+
+def _messages(given: str | list[Item]) -> list[dict[str, Any]]:
+    """Return the input as messages of Chat Completions."""
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}]
+    turns = _Turns()
+    for i, item in enumerate(given):
+        turns.add(item, f"input[{i}]")
+    if not turns.messages:
+        raise bad_request("input", "must not be empty")
+    return turns.messages
+
+
+class _Turns:
+    """Joins items to messages."""
+
+    def __init__(self) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self._last: Open | None = None
+
+    def add(self, item: Item, path: str) -> None:
+        if isinstance(item, MessageItem):
+            self._message(item, path)
+        elif isinstance(item, ReasoningItem):
+            text = "".join(part.text for part in item.content or item.summary or ())
+            if item.content or item.summary:
+                turn = self._turn()
+                turn["reasoning_content"] = turn.get("reasoning_content", "") + text
+        elif isinstance(item, CalledItem):
+            self._turn().setdefault("tool_calls", []).append(_call(item))
+        else:
+            content = item.output if isinstance(item, ShellOutputItem) else _content(item.output, f"{path}.output")
+            id = item.call_id or getattr(item, "id", None) or ""
+            self.messages.append({"role": "tool", "tool_call_id": id, "content": content})
+        self._last = item
+
+    def _message(self, item: MessageItem, path: str) -> None:
+        content = _content(item.content, f"{path}.content")
+        if item.role != "assistant":
+            self.messages.append({"role": item.role, "content": content})
+            return
+        # Two message items in a row are two messages; otherwise the text joins its neighbours.
+        turn = self._turn(new=isinstance(self._last, MessageItem))
+        if not isinstance(content, str):
+            if any(part["type"] != "text" for part in content):
+                raise bad_request(f"{path}.content", "an assistant message can hold text only")
+            content = "".join(part["text"] for part in content)
+        turn["content"] = (turn["content"] or "") + content
+
+    def _turn(self, new: bool = False) -> dict[str, Any]:
+        """Return the message of the assistant that items are added to."""
+        if new or not self.messages or self.messages[-1]["role"] != "assistant":
+            self.messages.append({"role": "assistant", "content": None})
+        return self.messages[-1]
+
+
+def _call(item: CalledItem) -> dict[str, Any]:
+    """Return an earlier call as it was offered to the model: as a call of a function."""
+    if isinstance(item, ShellCallItem):
+        function = {"name": "local_shell", "arguments": shell_arguments(item.action)}
+        return {"id": item.call_id or item.id or "", "type": "function", "function": function}
+    if isinstance(item, CustomCallItem):
+        arguments = json.dumps({"input": item.input}, ensure_ascii=False)
+    else:
+        arguments = item.arguments
+    function = {"name": flat_name(item.name, item.namespace), "arguments": arguments}
+    return {"id": item.call_id, "type": "function", "function": function}
+
+
+def _content(given: str | Parts, path: str) -> Any:
+    """Return text, or parts in the shape of Chat Completions."""
+    if isinstance(given, str):
+        return given
+    parts = [_part(part, f"{path}[{i}]") for i, part in enumerate(given)]
+    return parts[0]["text"] if len(parts) == 1 and parts[0]["type"] == "text" else parts
+
+
+def _part(part: _Text | Refusal | InputImage, path: str) -> dict[str, Any]:
+    if isinstance(part, _Text):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, Refusal):
+        return {"type": "text", "text": part.refusal}
+    if part.image_url is None:
+        raise bad_request(f"{path}.image_url", "is required")
+    found: dict[str, Any] = {"type": "image_url", "image_url": {"url": part.image_url}}
+    if part.detail is not None:
+        found["image_url"]["detail"] = part.detail
+    return found
+
+
+def _text(given: TextSettings | None) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """Return the response format, and ``text`` as the response repeats it."""
+    form = None if given is None else given.format
+    if form is None or isinstance(form, TextOutput):
+        return None, {"format": {"type": "text"}}
+    if isinstance(form, JsonOutput):
+        return {"type": "json_object"}, {"format": {"type": "json_object"}}
+    schema: dict[str, Any] = {"name": form.name or "response", "schema": form.schema}
+    if form.description is not None:
+        schema["description"] = form.description
+    if form.strict is not None:
+        schema["strict"] = form.strict
+    return {"type": "json_schema", "json_schema": schema}, {"format": {"type": "json_schema", **schema}}
