@@ -7,6 +7,7 @@ import pytest
 from untemplate import OutputParser, Policy
 from untemplate._internal.backends.filters import call_policy
 from untemplate._internal.backends.markup_in_values import MarkupInValues
+from untemplate._internal.backends.unread_markers import UnreadMarkers
 from untemplate._internal.machine.call_state import CallState, call_status
 from untemplate.tools import ToolSet
 
@@ -115,7 +116,9 @@ def test_a_policy_that_holds_a_call_knows_of_markup_in_its_values():
     fmt = OutputParser.named("qwen3_coder").format
     tool = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}, "b": {}}}}
     policy = call_policy(
-        Policy(cut_calls="drop"), ToolSet([{"type": "function", "function": tool}]), MarkupInValues(fmt)
+        Policy(cut_calls="drop"),
+        ToolSet([{"type": "function", "function": tool}]),
+        MarkupInValues(fmt, UnreadMarkers(fmt)),
     )
     assert policy is not None
     state = call()
