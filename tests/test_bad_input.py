@@ -402,6 +402,10 @@ class TestFormatsThatCannotWork:
                 "tools[0].body.name_close: is missing: nothing ends a name before lines of arguments",
             ),
             (
+                lambda: Format(name="x", tools=(Tools(call_open=Marker("[[call "), body=NamedBody()),)),
+                "tools[0].body.name_close: is missing: nothing ends a name after '[[call '",
+            ),
+            (
                 lambda: Format(name="x", tools=(Tools(body=JsonBody(name_key="a", arguments_key="a")),)),
                 "tools[0].body.arguments_key: 'a' is the name_key as well",
             ),

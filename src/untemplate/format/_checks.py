@@ -110,7 +110,7 @@ def _check_tools(tools: Tools, path: str, seen: dict[str, str]) -> None:
 
 def _is_open(text: str) -> bool:
     """True if a tag or a quotation is open at the end of a text."""
-    return text.rfind("<") > text.rfind(">") or text.count('"') % 2 == 1
+    return any(text.rfind(first) > text.rfind(last) for first, last in ("<>", "[]")) or text.count('"') % 2 == 1
 
 
 def _check_arguments(tools: Tools, body: NamedBody, path: str) -> None:
