@@ -85,7 +85,11 @@ class Stream:
             return self._backend.feed(text, token_ids)
         if self._finished:
             raise RuntimeError(_FEED_AFTER_FINISH)
-        return self._taken(self._backend.feed(text, token_ids))
+        deltas = self._backend.feed(text, token_ids)
+        if self._pending is not None or self._collected is None:
+            return self._taken(deltas)
+        self._collected.add(deltas)
+        return deltas
 
     def feed_tokens(self, token_ids: Sequence[int]) -> list[DeltaMessage]:
         """Take the next token ids of the output; their text is read from the parser's tokenizer.

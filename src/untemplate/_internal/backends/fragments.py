@@ -97,7 +97,7 @@ class Fragments:
     def _at_start(self, text: str, cut: bool, first: bool) -> str:
         """Return the piece of a marker that a text begins with. ``cut``: the output may be cut after it; ``first``: no
         other part comes before it."""
-        ended = _ENDED.match(text)
+        ended = _ENDED.match(text) if ">" in text or "]" in text else None
         if ended is not None:
             tail = ended.group()
             is_piece = len(tail) >= _SHORTEST if first else len(tail) > 1 or tail == text
@@ -120,13 +120,15 @@ class Fragments:
         if text.startswith(self._markers):
             whole = next(marker for marker in self._markers if text.startswith(marker))
             return "" if whole in self._opens_calls else whole
-        heads = (_begun_tag(text, 0, marker) for marker in self._opens_reasoning)
-        closes = () if closed else self._closes_reasoning
-        pieces = (
-            _begun_tag(text, max(text.rfind(marker[:_SHORTEST]), 0), marker) or _ended_tag(text, marker)
-            for marker in closes
-        )
-        return next(filter(None, (*heads, *pieces)), "")
+        for marker in self._opens_reasoning:
+            head = _begun_tag(text, 0, marker)
+            if head:
+                return head
+        for marker in () if closed else self._closes_reasoning:
+            piece = _begun_tag(text, text.rfind(marker[:_SHORTEST]), marker) or _ended_tag(text, marker)
+            if piece:
+                return piece
+        return ""
 
 
 def _ended_tag(text: str, marker: str) -> str:
