@@ -59,7 +59,7 @@ def entries(path: Path) -> tuple[Entry, ...]:
     return found
 
 
-_MISSING = re.compile(r"(\w+)\.__init__\(\) missing \d+ required .*?argument.*?: '(\w+)'.*")
+_MISSING = re.compile(r"(\w+)\.__init__\(\) missing a required argument: '(\w+)'")
 
 
 def check(found: dict[str, tuple[Entry, ...]]) -> None:

@@ -55,11 +55,11 @@ class Record:
 
     def __init__(self, *given: Any, **named: Any) -> None:
         cls: Any = type(self)
-        if given:
-            named = _placed(cls, given, named)
-        values = {**_defaults(cls), **named}
-        if values.keys() != cls.__dataclass_fields__.keys():
-            raise _wrong_names(cls, named)
+        placed = dict(zip(cls.__match_args__, given, strict=False))
+        values = {**_defaults(cls), **placed, **named}
+        doubled = len(placed) < len(given) or (placed and not named.keys().isdisjoint(placed))
+        if doubled or values.keys() != cls.__dataclass_fields__.keys():
+            raise _misuse(cls, given, named)
         for name, value in values.items():
             _set(self, name, value)
         self.__post_init__()
@@ -94,25 +94,13 @@ class Record:
         return f"{cls.__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in _names(cls))})"
 
 
-def _placed(cls: Any, given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """Return all arguments by name."""
-    names = cls.__match_args__
-    if len(given) > len(names):
-        raise TypeError(f"{cls.__name__}() takes {len(names)} positional arguments but {len(given)} were given")
-    for name in names[: len(given)]:
-        if name in named:
-            raise TypeError(f"{cls.__name__}.__init__() got multiple values for argument {name!r}")
-    return {**dict(zip(names, given, strict=False)), **named}
-
-
-def _wrong_names(cls: Any, named: dict[str, Any]) -> TypeError:
-    """Return the error for names that are not fields, or for missing ones."""
-    known = _names(cls)
-    for name in named:
-        if name not in known:
-            return TypeError(f"{cls.__name__}.__init__() got an unexpected keyword argument {name!r}")
-    missing = [repr(name) for name in known if name not in named and name not in _defaults(cls)]
-    return TypeError(f"{cls.__name__}.__init__() missing {len(missing)} required argument(s): {', '.join(missing)}")
+def _misuse(cls: Any, given: tuple[Any, ...], named: dict[str, Any]) -> TypeError:
+    """Return the error of arguments that do not fit the fields of a class."""
+    try:
+        cls.__signature__.bind(*given, **named)
+    except TypeError as error:
+        return TypeError(f"{cls.__name__}.__init__() {error}")
+    raise AssertionError  # they fit
 
 
 @cache
