@@ -585,7 +585,8 @@ class MessageParser:
         policy = options.get("policy")
         _check_type("policy", policy, Policy)
         known: dict[str, Any] = {**options, "policy": self._policy if policy is None else policy.resolved()}
-        known |= prompt_of(options.get("prompt"), options.get("prompt_token_ids"))
+        if "prompt" in known or "prompt_token_ids" in known:
+            known |= prompt_of(options.get("prompt"), options.get("prompt_token_ids"))
         context = OutputContext(**known)
         check_context(context)
         return context

@@ -84,6 +84,7 @@ def check_names(method: str, given: Iterable[str], options: type[Any]) -> None:
     Raises:
         TypeError: a name that the method does not have.
     """
+    known = options.__annotations__
     for name in given:
-        if name not in options.__annotations__:
+        if name not in known:
             raise TypeError(f"{method}() got an unexpected keyword argument {name!r}")

@@ -88,7 +88,8 @@ class Stream:
         deltas = self._backend.feed(text, token_ids)
         if self._pending is not None or self._collected is None:
             return self._taken(deltas)
-        self._collected.add(deltas)
+        if deltas:
+            self._collected.add(deltas)
         return deltas
 
     def feed_tokens(self, token_ids: Sequence[int]) -> list[DeltaMessage]:

@@ -113,7 +113,7 @@ class FormatStream(StreamBackend):
             text = self._machine.read(text, token_ids)
         if self._raw is not None and text:
             self._raw.append(text)
-        deltas = self._builder.take()
+        deltas = self._builder.take() if self._builder.deltas else []
         return deltas if self._waiting is None else deltas + self._numbered()
 
     def feed_tokens(self, text: str, token_ids: Sequence[int], places: Sequence[int]) -> list[DeltaMessage]:
