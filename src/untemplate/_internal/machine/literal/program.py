@@ -28,8 +28,8 @@ class LiteralSyntax:
         self.escaping: tuple[str, ...] = ()
         """Quotes of strings in which a backslash escapes."""
         self.watched: dict[str, tuple[re.Pattern[str], re.Pattern[str]]] = {}
-        """What closes the place of a string between markers → the first character of whatever may end the string, if no
-        declared argument may follow, and if one may."""
+        """For a string between markers: the closing character of its place → the first character of whatever may end
+        it, if no declared argument may follow, and if one may."""
         self.escaped: re.Pattern[str] = NOTHING
         """Matches arguments that were copied into a string, with escapes, up to the first escape."""
         self.escaped_prefix: re.Pattern[str] = NOTHING
