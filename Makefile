@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test vllm-server vllm-tests vllm-suites vllm-fixtures vllm-agreement vllm-cuts vllm-configs vllm-overhead compare-llamacpp unmeasured test-batch test-scaling test-edge test-grammar test-canitoolcall test-integrations test-vllm test-clients test-inspector test-smollm lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs names words site demo-model lock clean
+.PHONY: help run test compare-llamacpp unmeasured test-batch test-scaling test-edge test-grammar test-canitoolcall test-integrations test-vllm test-clients test-inspector test-smollm lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs names words site demo-model lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,24 +95,7 @@ test-vllm: $(STAMP) ## untemplate in the real vLLM, and vLLM's own tests (opt-in
 	    mkdir build/vllm/$$version && \
 	    tar xzf build/vllm/vllm-$$version.tar.gz -C build/vllm/$$version --strip-components=1; } || exit 1; \
 	done
-	@$(MAKE) --no-print-directory --keep-going -j2 $(addprefix vllm-,server tests suites fixtures agreement cuts configs overhead)
-
-# The steps of test-vllm, two at a time. The first waits for servers most of the time.
-IN_VLLM := HF_HUB_OFFLINE=1 VLLM_LOGGING_LEVEL=CRITICAL
-vllm-server:
-	@.venv-vllm/bin/python -m tests.vllm_serve.run --source build/vllm/0.33.0 --work build/vllm/work $(OPTIONS)
-vllm-tests:
-	@.venv-vllm/bin/python -m pytest --confcutdir=tests/vllm_serve -o addopts= -o filterwarnings=default -q tests/vllm_serve
-vllm-suites:
-	@.venv-vllm/bin/python -m tests.vllm_serve.suites --source build/vllm
-vllm-fixtures vllm-agreement: vllm-%:
-	@$(IN_VLLM) PYTHONPATH=build/vllm/0.33.0 .venv-vllm/bin/python -m tests.vllm_serve.$*
-vllm-cuts vllm-overhead: vllm-%:
-	@$(IN_VLLM) .venv-vllm/bin/python -m tests.vllm_serve.$*
-vllm-configs:
-	@for version in $(VLLM_VERSIONS); do \
-	    $(IN_VLLM) PYTHONPATH=build/vllm/$$version .venv-vllm/bin/python -m tests.vllm_serve.configs $$version || exit 1; \
-	done
+	@$(MAKE) --file=tests/vllm_serve/steps.mk --no-print-directory --keep-going -j2 VLLM_VERSIONS="$(VLLM_VERSIONS)"
 
 test-clients: $(STAMP) ## real clients and agents through tool loops (opt-in; .venv-clients and npm; OPTIONS=--only=TEXT)
 	@test -x .venv-clients/bin/python || $(BIN)/python -m venv .venv-clients
