@@ -257,3 +257,19 @@ def test_names_of_tools_are_counted_up_to_a_limit():
         summary.add(record)
     assert len(summary.tools) <= 1_001
     assert summary.tools["(others)"] == 100
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (
+            {"columns": {"output": "text"}},
+            "columns: expected Columns, such as Columns(output='text'), got {'output': 'text'}",
+        ),
+        ({"keep": "id"}, "keep: expected a list of columns, such as ['id'], got text"),
+    ],
+)
+def test_options_of_another_type(options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        settings_for("hermes", **options)
+    assert str(caught.value) == problem

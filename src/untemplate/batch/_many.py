@@ -57,14 +57,20 @@ def settings_for(
 
     Raises:
         ValueError: an unknown name, or settings that do not fit together.
+        TypeError: ``columns`` or ``keep`` has another type.
     """
     check_names("settings_for", options, BatchOptions)
+    columns = options.get("columns") or Columns()
+    if not isinstance(columns, Columns):
+        raise TypeError(f"columns: expected Columns, such as Columns(output='text'), got {columns!r:.80}")
+    if isinstance(keep, str):
+        raise TypeError(f"keep: expected a list of columns, such as [{keep!r:.80}], got text")
     found = named(format, reasoning=options.get("reasoning"), files=True) if isinstance(format, str) else format
     return Settings(
         format=found,
         policy=options.get("policy"),
         tokenizer=options.get("tokenizer"),
-        columns=options.get("columns") or Columns(),
+        columns=columns,
         keep=tuple(keep),
         spans=options.get("spans", False),
     ).check()

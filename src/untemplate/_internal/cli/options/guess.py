@@ -18,7 +18,7 @@ message are ordered by the number of engines that know them.
 FILE may have an output in each row (.jsonl, .jsonl.gz, .jsonl.zst, .parquet, .csv, or rows of JSON under any name). The
 figures are then sums over the first rows (--rows); formats that read every row alike share a line; and the row in which
 another format first differs is shown. A saved answer of an API is read where its content has the markers. The last line
-is the --format to use.
+is the --format to use, or the reason why none fits.
 
 columns:
   FORMAT        name for --format, with the reasoning that fits
