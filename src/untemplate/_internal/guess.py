@@ -28,7 +28,7 @@ __all__ = ["Guess", "Sample", "guess", "guess_many", "is_clear"]
 
 _VALID = ("ok", "recovered")
 _SAYS_NOTHING: Final = ("foreign_marker", "unclosed_call")
-"""Diagnostics that say nothing against a format: what is left over is counted, and a stop string takes closes away."""
+"""Diagnostics that do not count against a format: what is left over is counted, and a stop string takes closes away."""
 _CALL: Final = re.compile(r"[^\s{}]{0,32}" + CALL_OBJECT.pattern)
 """Matches what looks like a call, with the marker before it."""
 _TAGS: Final = re.compile(r"<(\w[\w.:-]{0,64})[^<>\n]{0,64}>(?=(?:[^<]|<(?!/\1>)){0,4000}</\1>)")

@@ -111,8 +111,8 @@ def prompt_markers(fmt: Format, added: Iterable[str] = ()) -> frozenset[str]:
 
 
 def texts_of(*parts: Any) -> set[str]:
-    """Return every spelling of the markers of these parts of a Format, without white space around it. A marker that is
-    white space has none."""
+    """Return every spelling of the markers of these parts of a Format, without white space around it. Markers of white
+    space are left out."""
     texts = {text.strip() for part in parts for marker in markers_within(part) for text in marker.spellings}
     return texts.difference({""})
 
