@@ -8,7 +8,7 @@ from untemplate import OutputParser, Policy
 from untemplate._internal.backends.filters import call_policy
 from untemplate._internal.backends.markup_in_values import MarkupInValues
 from untemplate._internal.backends.unread_markers import UnreadMarkers
-from untemplate._internal.machine.call_state import CallState, call_status
+from untemplate._internal.machine.call_state import CUT, VALID, WHOLE, CallState, call_status
 from untemplate.tools import ToolSet
 
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
@@ -18,10 +18,9 @@ def call(
     name: str = "f", whole: bool = True, repairs: tuple[str, ...] = (), recovered: bool = False, valid: bool = False
 ) -> CallState:
     state = CallState(0, "call_0", name)
-    state.whole = whole
     state.repairs = repairs
     state.recovered = recovered
-    state.valid = valid
+    state.ending = CUT if not whole else VALID if valid else WHOLE
     return state
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from untemplate import OutputParser
+from untemplate import OutputParser, Policy
 from untemplate.format import Channels, Format, FormatError, Marker, Tools
 from untemplate.formats import named
 from untemplate.testing import check
@@ -162,3 +162,16 @@ def test_a_message_in_inline_code_is_a_quotation(name: str, call: str) -> None:
     expected = {"content": f"Write `{call}` to search."}
     check(name, f"{start}Write `{call}` to search.", expected, tools=TOOLS, exhaustive=True, roundtrip=False)
     assert len(OutputParser.named(name).parse(f"{start}I write `{call}").tool_calls) == 1
+
+
+def test_a_section_that_became_text_says_nothing_about_the_next_message():
+    parser = OutputParser.named("glimmer")
+    tools = [{"type": "function", "function": {"name": "get", "parameters": {"type": "object", "properties": {}}}}]
+    call = '<atem:function_calls>\n<atem:invoke name="{0}">\n</atem:invoke>\n</atem:function_calls>'
+    unknown, known = (f" to={name}<|message|>{call.format(name)}" for name in ("put", "get"))
+    parsed = parser.parse(
+        unknown + "<|eom|><|start|>assistant" + known, tools=tools, policy=Policy(unknown_tools="content")
+    )
+    assert [tool_call.function.name for tool_call in parsed.tool_calls] == ["get"]
+    assert parsed.content == unknown
+    assert parsed.diagnostics == []

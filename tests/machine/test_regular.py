@@ -74,7 +74,7 @@ def test_every_tagged_format_writes_keys_and_closes_that_match(monkeypatch: pyte
         compiled.clear()
         output = outputs(FORMATS[name])[0]
         compile_format(FORMATS[name])
-        written = [s for s in compiled if s.frame.path == "tools[0]" and s.fast.ends and s.type_ends.empty]
+        written = [s for s in compiled if s.frame.path == "tools[0]" and s.fast.ends and not s.type_ends.tags]
         for syntax in written[:1]:
             match = syntax.fast.key.search(output)
             assert match is not None, name

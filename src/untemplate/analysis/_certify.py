@@ -22,7 +22,7 @@ from .._internal.machine.ids import pattern_ids
 from .._internal.machine.machine import Machine
 from .._internal.machine.program import Program
 from .._internal.machine.start import start
-from .._internal.machine.tentative_calls import RECOVER
+from .._internal.machine.tentative_calls import DRAFTS_RECOVER
 from ..format import Format
 from ..tools import ToolSet
 from ._checks import CAPABILITIES, Check, Finding
@@ -74,7 +74,7 @@ class Runner:
         known = _NO_TOOLS
         if tools is not None:
             known = self._tools.get(id(tools)) or self._tools.setdefault(id(tools), ToolSet(tools))
-        machine = Machine(self.program, known, EventReceiver(), self._ids, b"", 0, 1 << 16, RECOVER)
+        machine = Machine(self.program, known, EventReceiver(), self._ids, b"", 0, 1 << 16, DRAFTS_RECOVER)
         start(machine, prompt)
         return machine
 

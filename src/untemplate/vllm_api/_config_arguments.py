@@ -69,7 +69,7 @@ class ArgumentReader(CallHandler):
         """End the arguments; return the rest. For a call that is ``closed`` by its own end, none at all are ``{}``."""
         self._cur.final = True
         out = self.feed("")
-        if self._object is not None and not self._object.committed:
+        if self._object is not None and not self.committed:
             self._object.finish(self._cur, self)
             out += self._take()
         if closed and not self._wrote and (self._named or self.name):
@@ -105,7 +105,7 @@ class ArgumentReader(CallHandler):
             if answer == DONE or self._object.whole:
                 self._phase = _AFTER
             else:
-                self._phase = _RAW if self._object.committed else _NO_CALL
+                self._phase = _RAW if self.committed else _NO_CALL
             return True
         if phase in (_VALUE, _STRING):
             assert self._value is not None
@@ -138,6 +138,7 @@ class ArgumentReader(CallHandler):
             self._value = JsonReader(None)
             return _VALUE
         if self._as_json and c == '"':
+            self._cur.pos += 1
             self._value = EncodedJsonReader()
             return _STRING
         return _RAW
@@ -149,5 +150,5 @@ class ArgumentReader(CallHandler):
     def named(self, name: str, call_id: str, arguments: bool) -> bool:
         assert self._object is not None
         self.name = name
-        self._object.committed = True
+        self.committed = True
         return True

@@ -175,8 +175,8 @@ class ConfigRun(ConfigEvents):
             if event is EventType.TOOL_CALL_END:
                 self._open = False
         self._ahead = 0
-        if rule.target != self._state:
-            self._state = rule.target
+        if rule.next_state != self._state:
+            self._state = rule.next_state
             self._begun = False
             self._json = False
             self._string = False

@@ -13,7 +13,7 @@ from typing import Any
 from .._internal.machine.events import EventCollector, SemanticEvent
 from .._internal.machine.machine import Machine
 from .._internal.machine.scanner import SpecialTokens, TokenScanner
-from .._internal.machine.tentative_calls import NEVER
+from .._internal.machine.tentative_calls import DRAFTS_NEVER
 from .._internal.tokens.decoding import Vocabulary, vocabulary_of
 from ..messages import Diagnostic
 from ..tools import ToolSet
@@ -63,11 +63,11 @@ class StreamingParserEngine:
         self._run = ConfigRun(self.config, initial, self._sink)
         self._run.holds = self._holds
         program = self._without_calls if self._skips else self._program
-        machine = self._machine = Machine(program, _NO_TOOLS, self._sink, _no_id, b"", 0, _MAX_HELD, NEVER)
+        machine = self._machine = Machine(program, _NO_TOOLS, self._sink, _no_id, b"", 0, _MAX_HELD, DRAFTS_NEVER)
         machine.config_events = self._run
         machine.enter(initial)
         self._scanner: TokenScanner | None = None
-        if not self._special.empty:
+        if self._special.ids:
             table = self._table
             self._scanner = TokenScanner(self._special, table)
             machine.use_ids(self._scanner)

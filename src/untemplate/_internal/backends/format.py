@@ -13,13 +13,13 @@ from ...policy import Policy
 from ...tools import ToolSet, shared_tools
 from ..machine.compiler import compile_format
 from ..machine.events import DeltaBuilder, EventCollector, EventReceiver
-from ..machine.evidence import ALWAYS, BY_EVIDENCE, NOT_IN_FENCES
+from ..machine.evidence import FENCED_ARE_TEXT, QUOTED_ARE_CALLS, QUOTED_BY_EVIDENCE
 from ..machine.ids import IdFactory, new_seed
 from ..machine.machine import Machine
 from ..machine.program import Program
 from ..machine.scanner import SpecialTokens, TokenScanner
 from ..machine.start import start
-from ..machine.tentative_calls import IMMEDIATELY, NEVER, RECOVER
+from ..machine.tentative_calls import DRAFTS_IMMEDIATELY, DRAFTS_NEVER, DRAFTS_RECOVER
 from ..tokens.decoding import TokenTable, Vocabulary, size_of, vocabulary_of
 from .format_stream import FormatStream
 from .interface import OutputContext, ParserBackend
@@ -30,8 +30,8 @@ from .unread_markers import UnreadMarkers
 
 __all__ = ["FormatBackend", "program_of", "special_tokens_of"]
 
-_DRAFTS: Final = {"recover": RECOVER, "immediately": IMMEDIATELY, "never": NEVER}
-_QUOTED: Final = {"evidence": BY_EVIDENCE, "call": ALWAYS, "content": NOT_IN_FENCES}
+_DRAFTS: Final = {"recover": DRAFTS_RECOVER, "immediately": DRAFTS_IMMEDIATELY, "never": DRAFTS_NEVER}
+_QUOTED: Final = {"evidence": QUOTED_BY_EVIDENCE, "call": QUOTED_ARE_CALLS, "content": FENCED_ARE_TEXT}
 _NO_TOOLS: Final = ToolSet(None)
 
 
@@ -166,7 +166,7 @@ class FormatBackend(ParserBackend):
 
             receiver = Tee(EventCollector(context.on_event), receiver)
         machine.receiver = receiver
-        if not self._special_tokens.empty:
+        if self._special_tokens.ids:
             scanner = TokenScanner(self._special_tokens, self.tokens, self._stripped)
             spelled = (self.format if policy.spelled_markers == "format" else policy).spelled_markers
             scanner.proves_markers = spelled == "text"

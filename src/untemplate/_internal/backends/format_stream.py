@@ -19,7 +19,7 @@ from ...messages import (
 )
 from ...tools import ToolSet
 from ..jsontext.well_formed import reason_of_json
-from ..machine.call_state import STATUS_DIAGNOSTICS, CallState, call_status, next_index
+from ..machine.call_state import STATUS_DIAGNOSTICS, WHOLE, CallState, call_status, next_index
 from ..machine.diagnostics import DIAGNOSTICS, DiagnosticCode
 from ..machine.events import DeltaBuilder
 from ..machine.growing import grown
@@ -158,7 +158,7 @@ class FormatStream(StreamBackend):
                 if part.index not in self._numbers:
                     name = part.function.name if part.function is not None else None
                     call = CallState(next_index(machine.calls), part.id or "", name or "")
-                    call.whole = True
+                    call.ending = WHOLE
                     self._numbers[part.index] = call.index
                     machine.calls = grown(machine.calls, call)
                 part.index = self._numbers[part.index]

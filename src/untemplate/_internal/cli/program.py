@@ -118,13 +118,13 @@ def _state(program: Program, state: TextState) -> Iterator[Row]:
 
 def _effects(program: Program, rule: MarkerRule) -> Iterator[str]:
     if rule.kind == p.ENTER_STATE:
-        yield f"-> {_name(program, rule.target)}"
+        yield f"-> {_name(program, rule.next_state)}"
     elif rule.kind in (p.OPEN_CALLS, p.OPEN_BARE_CALLS):
-        only = " (only in an open section)" if rule.where == p.IN_SECTION else ""
+        only = " (only in an open section)" if rule.place == p.IN_SECTION else ""
         for syntax, entry in rule.entries:
             yield f"opens {_ENTRIES[entry]} -> {syntax.path}{only}"
     elif rule.kind == p.OPEN_WRAP:
-        yield _RULES[rule.kind] + (" anywhere" if rule.where == p.ANYWHERE else " at the start")
+        yield _RULES[rule.kind] + (" anywhere" if rule.place == p.ANYWHERE else " at the start")
     else:
         yield _RULES[rule.kind]
 
@@ -153,7 +153,7 @@ def _syntax(syntax: CallSyntax) -> Iterator[Row]:
         (syntax.bare, "may have no marker at the start of content"),
         (syntax.lists == c.OPTIONAL, "its list may be left out"),
         (syntax.opens == c.OPTIONAL, "its call marker may be left out"),
-        (syntax.separated, "calls may follow one another after a separator"),
+        (bool(syntax.separators), "calls may follow one another after a separator"),
     ]
     yield from (("", said) for flag, said in flags if flag)
     yield from _literals("between", syntax.between)

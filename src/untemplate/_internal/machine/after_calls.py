@@ -67,7 +67,7 @@ class AfterCalls:
         """Read the character after calls that began after a backtick: before another backtick they are a quotation.
         The close of the message and close tags of another format may come between."""
         if tentative.closing:
-            return self._read_rest_of_line(tentative)
+            return self._read_to_closing_sign(tentative)
         cur = self._context.cur
         if cur.pos >= len(cur.text) or (not cur.final and _CLOSE_TAGS_BEGUN.match(cur.text, cur.pos) is not None):
             return MORE
@@ -86,7 +86,7 @@ class AfterCalls:
             return NO_MATCH
         return self._text.leave_calls(True)
 
-    def _read_rest_of_line(self, tentative: TentativeCalls) -> int:
+    def _read_to_closing_sign(self, tentative: TentativeCalls) -> int:
         """Read the line of calls on which inline code or a quotation began: they are text if it is closed after them,
         before any sign of markup."""
         cur = self._context.cur

@@ -14,8 +14,8 @@ from typing import Final, final
 from . import tags
 from .arguments.base import ArgumentReader, CallBeginning
 from .call_emitter import CallEmitter
-from .call_state import RECOVERING
-from .call_syntax import Body, CallSyntax
+from .call_state import CUT, RECOVERING, VALID, WHOLE
+from .call_syntax import A_WORD, NO_MARKER, Body, CallSyntax
 from .context import ReaderContext
 from .diagnostics import DiagnosticCode
 from .json.call_object import CallObjectReader
@@ -23,6 +23,7 @@ from .ledger import ARGUMENT_TEXT, MARKUP, NAME_TEXT
 from .lexer import NO_LITERALS, WS, Cursor, Literals
 from .names import MAX_NAME, WORD
 from .signals import AGAIN, DONE, MORE, NO_MATCH
+from .speculation import NO_SECTION
 
 # Phases.
 _BEFORE: Final = 0
@@ -52,12 +53,11 @@ class ArgumentsReader(CallBeginning):
         self._emitter: CallEmitter = emitter
         self.records = False
         self._syntax: CallSyntax = _NO_SYNTAX
-        self._ambiguous: bool = False
+        self._begins_with: int = NO_MARKER
         self._phase: int = _BEFORE
         self._id: str = ""
         self._wrote: bool = False
-        self._whole: bool = False
-        self._valid: bool = False
+        self._ending: int = CUT
         self._recovered: bool = False
         """True if a part of the call was ended, dropped or read again."""
         self._name_start: int = 0
@@ -70,14 +70,13 @@ class ArgumentsReader(CallBeginning):
 
     # -- beginning ----------------------------------------------------------------------------------------------
 
-    def begin(self, syntax: CallSyntax, ambiguous: bool, in_list: bool, marked: bool) -> None:
-        """Begin a call. ``ambiguous``: prose may hold its opener too, so the tool must be an offered one.
+    def begin(self, syntax: CallSyntax, begins_with: int, in_list: bool, marked: bool) -> None:
+        """Begin a call. ``begins_with``: NO_MARKER, A_WORD or A_MARKER; after a word the tool must be an offered one.
         ``in_list``: ``]`` ends the list of calls. ``marked``: the opener of the call was written."""
         self.committed = False
         self.records = self.context.ledger.spans is not None
         self._syntax = syntax
-        self.bare = syntax.bare
-        self._ambiguous = ambiguous
+        self._begins_with = begins_with
         self.in_list = in_list
         self.marked = marked
         self._recovered = False
@@ -116,7 +115,7 @@ class ArgumentsReader(CallBeginning):
     def close_empty(self) -> None:
         """Commit a call that ends after its name; the cursor is after what closes it."""
         self.commit()
-        self._whole = True
+        self._ending = WHOLE
         self.context.mark(MARKUP, self.context.cur.pos)
 
     def identify(self, call_id: str) -> None:
@@ -127,8 +126,7 @@ class ArgumentsReader(CallBeginning):
         self._emitter.begin_call(self.name, self._id)
         self.committed = True
         self._wrote = False
-        self._whole = False
-        self._valid = False
+        self._ending = CUT
         self._call_object = None
         self._reader = None
         self._raw_space = []  # a call that became text may have ended in such arguments
@@ -139,11 +137,15 @@ class ArgumentsReader(CallBeginning):
 
     def allowed(self, name: str) -> bool:
         tools = self.context.tools
-        return not (self.bare or self._ambiguous) or not tools.known or name in tools.names
+        return not (self._syntax.bare or self._begins_with == A_WORD) or not tools.known or name in tools.names
+
+    @property
+    def bare(self) -> bool:
+        return self._syntax.bare
 
     @property
     def in_section(self) -> bool:
-        return self.context.in_section
+        return self.context.section != NO_SECTION
 
     def read_with(self, reader: ArgumentReader) -> int:
         self._reader = reader
@@ -160,9 +162,8 @@ class ArgumentsReader(CallBeginning):
         self._phase = _RAW
         return AGAIN
 
-    def end_arguments(self, valid: bool) -> int:
-        self._whole = True
-        self._valid = valid
+    def end_arguments(self, ending: int) -> int:
+        self._ending = ending
         return DONE
 
     # -- reading ------------------------------------------------------------------------------------------------
@@ -199,22 +200,21 @@ class ArgumentsReader(CallBeginning):
             self.commit_once()
         elif not call_object.finish(cur, self):
             return False
-        if not self._whole and self._reader is not None:
+        if self._ending == CUT and self._reader is not None:
             self._reader.cut(cur, self)
         if call_object is not None and call_object.whole:
             self.report("unclosed_object", cur.pos, cur.pos)
-            self._whole = True
-            self._valid = call_object.valid
+            self._ending = VALID if call_object.valid else WHOLE
         self.end()
         return True
 
     def end(self) -> None:
         """End the call; markers that close it may still follow."""
         self.committed = False
-        if self._whole and not self._wrote:
+        if self._ending != CUT and not self._wrote:
             self._emitter.arguments("{}")
-            self._valid = True
-        self._emitter.end_call(self._whole, self._valid, self._recovered)
+            self._ending = VALID
+        self._emitter.end_call(self._ending, self._recovered)
 
     def at_close(self, cur: Cursor, closes: Literals) -> int:
         cur.pos = cur.spaces()
@@ -272,9 +272,7 @@ class ArgumentsReader(CallBeginning):
             return AGAIN
         if answer == NO_MATCH:
             self.report("unclosed_object", pos, pos)
-        self._whole = True
-        self._valid = call_object.valid
-        return DONE
+        return self.end_arguments(VALID if call_object.valid else WHOLE)
 
     def _read_value(self) -> int:
         context = self.context
@@ -282,31 +280,24 @@ class ArgumentsReader(CallBeginning):
         reader = self._reader
         assert reader is not None
         answer = reader.step(cur, self)
-        if not reader.records_itself:
-            context.mark(ARGUMENT_TEXT, cur.pos)
         if answer == MORE:
-            cur.goes_on = reader.goes_on
-            if cur.pos >= len(cur.text):
-                reader.open_path(cur)
+            reader.look_ahead(cur)
             return MORE
         if answer == NO_MATCH:
             return self._end_broken(reader)
-        self._whole = True
-        self._valid = reader.valid
-        return DONE
+        return self.end_arguments(VALID if reader.valid else WHOLE)
 
     def _end_broken(self, reader: ArgumentReader) -> int:
         """Go on after arguments that are broken."""
         pos = self.context.cur.pos
         self.report(reader.broken, pos, pos)
-        if not reader.ends_where_it_breaks:
+        if reader.broken == "broken_json":
             self._phase = _RAW
             return AGAIN
-        self._whole = self._closes_here(reader)
-        if self._whole:
-            reader.close(self)
-            self._valid = reader.valid
-        return DONE
+        if not self._closes_here(reader):
+            return DONE
+        reader.close(self)
+        return self.end_arguments(VALID if reader.valid else WHOLE)
 
     def _read_raw(self) -> int:
         """Pass on arguments that broke, up to a literal that ends a call."""
@@ -318,7 +309,7 @@ class ArgumentsReader(CallBeginning):
         found = resync.find(text, start)
         while found is not None and not self.may_be_marker(found.start(), found.end()):
             found = resync.find(text, found.start() + 1)
-        end = found.start() if found is not None else len(text) if cur.final else resync.undecided_from(text, start)
+        end = resync.end_before(found, text, start, cur.final)
         held = -1 if found is None or cur.final else resync.longer_from(text, start, end)
         if held >= 0:
             found = None
@@ -336,8 +327,7 @@ class ArgumentsReader(CallBeginning):
             return MORE
         self._raw_space = []
         context.mark(MARKUP, end)
-        self._whole = self._closes_here(None)
-        return DONE
+        return self.end_arguments(WHOLE if self._closes_here(None) else CUT)
 
     def _closes_here(self, reader: ArgumentReader | None) -> bool:
         """True if the literal at the cursor, after arguments that broke, closes the call."""
@@ -402,7 +392,7 @@ class ArgumentsReader(CallBeginning):
     def named(self, name: str, call_id: str, arguments: bool) -> bool:
         self.name = name
         self._id = call_id
-        if self.bare:
+        if self._syntax.bare:
             if not self.allowed(name):
                 return False
             if not arguments:
@@ -411,7 +401,6 @@ class ArgumentsReader(CallBeginning):
         assert call_object is not None
         self.commit()
         self._call_object = call_object
-        call_object.committed = True
         return True
 
     def named_before(self) -> None:

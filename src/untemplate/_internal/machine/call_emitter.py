@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import final
 
 from .call_policy import AS_CONTENT, DROP
-from .call_state import CallState
+from .call_state import CUT, CallState
 from .context import HeldCall, ReaderContext
 from .events import emit_call
 from .growing import NO_TEXTS, grown
@@ -65,16 +65,15 @@ class CallEmitter:
         """Note an id that came after the call had committed."""
         self._context.calls[-1].model_id = call_id
 
-    def end_call(self, whole: bool, valid: bool, recovered: bool) -> None:
-        """End the arguments. ``whole``: they are complete; ``valid``: they are known to be JSON; ``recovered``: a part
-        of the call was ended, dropped or read again."""
+    def end_call(self, ending: int, recovered: bool) -> None:
+        """End the arguments. ``ending``: CUT, WHOLE or VALID; ``recovered``: a part of the call was ended, dropped or
+        read again."""
         context = self._context
         call = context.calls[-1]
-        call.whole = whole
-        call.valid = valid
+        call.ending = ending
         call.recovered = recovered
         call.end = context.base + context.cur.pos
-        if whole and context.held_call is None:
+        if ending != CUT and context.held_call is None:
             context.receiver.call_end(call.index)
 
     def close_call(self) -> bool:

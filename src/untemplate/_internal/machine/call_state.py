@@ -45,6 +45,14 @@ RECOVERING: Final[frozenset[DiagnosticCode]] = frozenset(
 NOT_AN_OBJECT: Final = frozenset({"not_json", "not_an_object"})
 """Slugs of a validator's problems that mean: the arguments are not a JSON object."""
 
+# How the arguments of a call have ended.
+CUT: Final = 0
+"""They have not: the call is open, or cut."""
+WHOLE: Final = 1
+"""They are whole. They may be no JSON: they were not checked."""
+VALID: Final = 2
+"""They are whole, and known to be JSON."""
+
 
 @final
 class CallState:
@@ -55,10 +63,8 @@ class CallState:
     """An id that the model wrote after the call had committed with another ``id``; empty without one."""
     end: int = 0
     """Where its arguments ended."""
-    whole: bool = False
-    """True if its arguments have ended."""
-    valid: bool = False
-    """True if its arguments are known to be valid JSON; False if they are not valid or were not checked."""
+    ending: int = CUT
+    """How its arguments have ended: CUT, WHOLE or VALID."""
     recovered: bool = False
     """True if a part of it was ended, dropped or read again."""
     follows_whole: bool = False
@@ -76,6 +82,11 @@ class CallState:
         self.name: str = name
         self.start: int = start
         """Where the marked part of the output ended when the call committed: after its name, in characters."""
+
+    @property
+    def whole(self) -> bool:
+        """True if its arguments have ended."""
+        return self.ending != CUT
 
     def recover(self) -> None:
         """Take note that a part of it was ended, dropped or read again, also if its status is known."""
@@ -116,7 +127,7 @@ def call_status(
     """
     if not call.whole and not any(step.startswith("closed") for step in call.repairs):
         return "incomplete"
-    if not _is_object(arguments) or not (call.valid or is_json(arguments)):
+    if not _is_object(arguments) or not (call.ending == VALID or is_json(arguments)):
         return "invalid_json"
     if tools.known and call.name not in tools.names:
         return "unknown_tool"

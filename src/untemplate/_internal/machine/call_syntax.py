@@ -12,8 +12,9 @@ import re
 from typing import Final, final
 
 from .arguments.base import ArgumentReader, CallBeginning
-from .lexer import NO_LITERALS, SPACES, Cursor, Literals
+from .lexer import NO_LITERALS, SPACES, SPACES_GO_ON, Cursor, GoesOn, Literals
 from .signals import MORE, NO_MATCH
+from .tags import CALL_CLOSE
 
 # Where a call syntax is entered: what the literal that opens the calls was.
 ENTRY_SECTION: Final = 0
@@ -25,6 +26,13 @@ ENTRY_NAME: Final = 2
 ENTRY_BARE: Final = 3
 """No opener: the call, or the list of calls, begins at the literal."""
 
+# What calls have begun with.
+NO_MARKER: Final = 0
+A_WORD: Final = 1
+"""An opener that prose may hold, too."""
+A_MARKER: Final = 2
+"""One that prose does not hold."""
+
 # Whether a list around calls, or the opener of a call, is written.
 UNWRITTEN: Final = 0
 OPTIONAL: Final = 1
@@ -33,6 +41,9 @@ WRITTEN: Final = 2
 _MOST_SPACES: Final = 512
 """Most characters of white space between two markers before a call. No output seen has more; beyond them it is text."""
 NAME_START: Final = re.compile(r"[^\x00-\x20<>{}()\[\]\"'`,;=]")
+SHORT_WORD: Final = r"\w{1,64}+"
+"""Pattern of a name or a key that the fast tables read at once. Longer ones are read step by step, with the same
+result."""
 NOTHING: Final = re.compile("(?!)")
 """Matches nowhere."""
 
@@ -94,6 +105,11 @@ class Body:
         """The same at the first character of an object that holds the name as well."""
         return NO_MATCH
 
+    def opening(self, name_ends: Literals) -> str:
+        """Return the pattern of the text after a name, from what ends it on, that does not decide how the arguments
+        begin; empty if the next character decides."""
+        return ""
+
     def at_key(self, call: CallBeginning) -> ArgumentReader | None:
         """Return a reader that begins inside the opener of a key; None if there are no keys with openers."""
         return None
@@ -112,8 +128,8 @@ class NameSyntax:
         """True if the name has a visible opener or close, so it cannot be a word of prose between the markers."""
         self.is_id: bool = False
         """True if the name in its pattern is the id of the call."""
-        self.unescape: bool = False
-        """True if it has XML's entities."""
+        self.escape: str = "none"
+        """How its characters are escaped, as in the Format: ``xml`` or ``none``."""
         self.illegal: re.Pattern[str] = NOTHING
         """Matches what no name holds."""
         self.simple: re.Pattern[str] = NOTHING
@@ -121,11 +137,9 @@ class NameSyntax:
         (``end``)."""
         self.open: re.Pattern[str] = NOTHING
         """Matches a short text in which no name ends or breaks."""
+        self.opening: re.Pattern[str] = NOTHING
+        """Matches that, and a name with its close, as the renderer writes them, and the beginning of an argument."""
         self.id_ends: Literals = NO_LITERALS
-
-    def goes_on(self, kept: str, text: str) -> bool:
-        """True if a name goes on in this text."""
-        return self.open.match(kept + text) is not None
 
 
 @final
@@ -144,16 +158,14 @@ class CallSyntax:
         """UNWRITTEN, OPTIONAL or WRITTEN: if calls are in a list."""
         self.opens: int = UNWRITTEN
         """The same of the opener of a call."""
-        self.separated: bool = False
-        """True if calls outside a list or section may follow one another after a separator."""
+        self.separators: tuple[str, ...] = ()
+        """Between calls that follow one another outside a list or section; empty if they do not."""
         self.between: Literals = NO_LITERALS
         """Before, between and after calls of a section or list."""
         self.section_end: Literals = NO_LITERALS
         """The closes of a section."""
         self.after: Literals = NO_LITERALS
         """After the arguments: what closes the call."""
-        self.closes: bool = False
-        """True if a call has a close."""
         self.innermost: int = 0
         """The first of the closes around the arguments (``tags.ARGUMENTS_CLOSE`` or ``tags.CALL_CLOSE``)."""
         self.plain_close: re.Pattern[str] = NOTHING
@@ -167,6 +179,8 @@ class CallSyntax:
         """The same after the call's opener."""
         self.bare_start: list[list[Literals]] = []
         """The same for calls with no opener."""
+        self.opening: GoesOn = SPACES_GO_ON
+        """The test for text after the call's opener that does not decide how its arguments begin."""
         self.starts: Literals = NO_LITERALS
         """The literals with which a call begins, in order: of the section, of the call, of the name."""
         self.message_opens: Literals = NO_LITERALS
@@ -179,12 +193,17 @@ class CallSyntax:
     @property
     def section_closes(self) -> bool:
         """True if calls are in a section that has a close."""
-        return not self.section_end.empty
+        return bool(self.section_end.tags)
+
+    @property
+    def closes(self) -> bool:
+        """True if a call has a close."""
+        return CALL_CLOSE in self.after.tags.values()
 
     @property
     def name_opens(self) -> bool:
         """True if the name has an opener."""
-        return not self.before_body.empty
+        return bool(self.before_body.tags)
 
 
 def begins_one(cur: Cursor, sequences: list[list[Literals]]) -> int:
@@ -203,7 +222,7 @@ def begins_one(cur: Cursor, sequences: list[list[Literals]]) -> int:
             if pos >= len(text):
                 fits = MORE
                 break
-            if literals.empty:
+            if not literals.tags:
                 fits = 0 if NAME_START.match(text, pos) is not None else NO_MATCH
                 break
             fits = literals.at(text, pos, cur.final)

@@ -11,27 +11,28 @@ import re
 from typing import Final, final
 
 from . import tags
-from .arguments.lookahead import STRAY_TEXT
+from .arguments.lookahead import MAX_STRAY, STRAY_TEXT
 from .call_arguments import ArgumentsReader
 from .call_emitter import CallEmitter
+from .call_groups import CALL_OPENED, NAME_OPENED, UNMARKED, CallGroup
 from .call_syntax import (
+    A_MARKER,
     ENTRY_BARE,
     ENTRY_CALL,
     ENTRY_NAME,
     ENTRY_SECTION,
-    NAME_START,
+    NO_MARKER,
     UNWRITTEN,
-    WRITTEN,
     Body,
     CallSyntax,
     begins_one,
 )
 from .context import ReaderContext
 from .ledger import DROPPED, MARKUP
-from .lexer import WS, GoesOn, Literals, spaces_go_on
+from .lexer import SPACES_GO_ON, WS, GoesOn
 from .name_reader import NameReader
 from .signals import AGAIN, DONE, MORE, NO_MATCH
-from .strays import check_spelling, is_accepted_close, read_damaged, read_stray, report_missing_close, take_close
+from .strays import check_spelling, read_damaged, read_stray, report_missing_close, take_close
 
 # Phases.
 _CHOOSE: Final = 0
@@ -52,26 +53,13 @@ PHASES: Final = (
     "after the arguments",
     "between the closes",
 )
-"""What is read in each phase."""
+"""The phases by number."""
 
-# What these calls have begun with.
-_NO_MARKER: Final = 0
-_A_WORD: Final = 1
-"""An opener that prose may hold, too."""
-_A_MARKER: Final = 2
-"""One that prose does not hold."""
-
-# Lists of calls.
-_NO_LIST: Final = 0
-_NEW_LIST: Final = 1
-_KEPT_LIST: Final = 2
-"""Its first call was kept, or dropped by a policy."""
-_TEXT_LIST: Final = 3
-"""Its opener has become text with its first call, so its closer is text too."""
-
-_STRAY: Final = re.compile(r"[\]})\"'`,;]{1,8}[ \t\r\n]{0,64}")
-_STRAY_BRACKET: Final = re.compile(r"[\])}][ \t\r\n]{0,64}")
-_ANOTHER: Final = re.compile(r",?[ \t\r\n]{0,64}\{")
+_STRAY: Final = re.compile(rf"[\]}})\"'`,;]{{1,8}}[ \t\r\n]{{0,{MAX_STRAY}}}")
+"""Stray signs before what closes a call. No output seen has more than eight; beyond them the call has no close."""
+_ANOTHER: Final = re.compile(rf",?[ \t\r\n]{{0,{MAX_STRAY}}}\{{")
+_OPENING: Final = (_CHOOSE, _BODY, _NAME)
+"""Phases in which nothing can be read before text has come."""
 _SENTENCE_ENDS: Final = (".", "!", "?")
 _NO_SYNTAX: Final = CallSyntax("", Body())
 
@@ -83,7 +71,7 @@ class CallReader:
     def __init__(self, context: ReaderContext, emitter: CallEmitter) -> None:
         self.context: ReaderContext = context
         self.emitter: CallEmitter = emitter
-        self.syntax: CallSyntax = _NO_SYNTAX
+        self.group: CallGroup = CallGroup(context, _NO_SYNTAX)
         self.has_call: bool = False
         """True if one of the calls has committed, as known after the last look at its arguments; ``has_committed`` is
         never behind."""
@@ -92,9 +80,8 @@ class CallReader:
         self._entry: int = ENTRY_BARE
         """Where the syntax was entered."""
         self._candidates: list[tuple[CallSyntax, int]] = []
-        self._begins_with: int = _NO_MARKER
+        self._begins_with: int = NO_MARKER
         self._phase: int = _BETWEEN
-        self._list: int = _NO_LIST
         self._opener: str = ""
         """The marker that these calls began with; empty if they have none."""
         self._opener_end: int = 0
@@ -110,17 +97,15 @@ class CallReader:
 
     # -- entering -----------------------------------------------------------------------------------------------
 
-    def enter(self, candidates: list[tuple[CallSyntax, int]], ambiguous: bool, marked: bool, opener: str) -> None:
+    def enter(self, candidates: list[tuple[CallSyntax, int]], begins_with: int, opener: str) -> None:
         """Begin to read calls. The cursor is after the opener, or at the first character of calls that have none. Each
-        candidate is a syntax and where it is entered. ``ambiguous``: prose may hold the opener too, so the tool must be
-        an offered one. ``marked``: there is an opener."""
+        candidate is a syntax and where it is entered. ``begins_with``: NO_MARKER, A_WORD or A_MARKER."""
         self._opener = opener
         self._recovers = False
         self.given_name = ""
         self._opener_end = self.context.base + self.context.cur.pos
         self._candidates = candidates
-        self._begins_with = _A_WORD if ambiguous else _A_MARKER if marked else _NO_MARKER
-        self._list = _NO_LIST
+        self._begins_with = begins_with
         self.has_call = False
         if len(candidates) == 1:
             self._chosen(candidates[0][0], candidates[0][1])
@@ -130,17 +115,16 @@ class CallReader:
     def enter_arguments(self, syntax: CallSyntax, name: str, raw: bool) -> None:
         """Begin to read the arguments of a call that a header has named. ``raw``: whatever follows are its arguments,
         except a copy of a call in a string."""
-        self.syntax = syntax
-        self._begins_with = _A_MARKER
-        self._list = _NO_LIST
-        self._arguments.begin(syntax, False, False, True)
+        self.group.begin(syntax)
+        self._begins_with = A_MARKER
+        self._arguments.begin(syntax, A_MARKER, False, True)
         self._arguments.begin_named(name, "")
         self._arguments.raw = raw
         self._phase = _ARGUMENTS
         self.has_call = False
 
     def _chosen(self, syntax: CallSyntax, entry: int) -> None:
-        self.syntax = syntax
+        self.group.begin(syntax)
         if self._opener in syntax.variants:
             start = self._opener_end - len(self._opener)
             self.context.ledger.report("variant_spelling", start, self._opener_end)
@@ -150,19 +134,20 @@ class CallReader:
         elif entry == ENTRY_NAME:
             self._begin(_NAME, False)
         else:
-            self.context.in_section = self.context.in_section or entry == ENTRY_SECTION
+            if entry == ENTRY_SECTION:
+                self.group.open_section()
             self._phase = _BETWEEN
 
     def _begin(self, phase: int, marked: bool) -> None:
         """Begin a call in this phase. ``marked``: its opener was written."""
-        self._arguments.begin(self.syntax, self._begins_with == _A_WORD, self._list != _NO_LIST, marked)
+        self._arguments.begin(self.group.syntax, self._begins_with, self.group.in_list, marked)
         if self._recovers and not self.has_call:
             self._arguments.recover()
         self._phase = phase
 
     def _begin_object_or_name(self, marked: bool) -> None:
         """Begin a call at the first character of what holds its name."""
-        if self.syntax.name is None:
+        if self.group.syntax.name is None:
             self._begin(_ARGUMENTS, marked)
             self._arguments.begin_object(self.given_name, self.given_start)
         else:
@@ -172,14 +157,17 @@ class CallReader:
 
     def step(self) -> int:
         """Read as far as the text decides. Return DONE after the last call, NO_MATCH or MORE."""
+        cur = self.context.cur
         while True:
             phase = self._phase
             if phase != _ARGUMENTS:
-                answer = self._read(phase)
+                # Right after an opener nothing has come yet.
+                waits = phase in _OPENING and cur.pos >= len(cur.text) and not cur.final
+                answer = MORE if waits else self._read(phase)
                 if answer == AGAIN:
                     continue
                 if answer == MORE:
-                    self.context.cur.goes_on = self._goes_on(phase)
+                    cur.goes_on = self._goes_on(phase)
                 return answer
             answer = self._arguments.step()
             if self._arguments.committed:
@@ -193,7 +181,7 @@ class CallReader:
         if phase == _BETWEEN:
             return self._read_between()
         if phase == _NAME:
-            return self._go_on_after(self._names.read(self.syntax))
+            return self._go_on_after(self._names.read(self.group.syntax))
         if phase in (_AFTER, _CLOSING):
             return self._read_after()
         if phase == _BODY:
@@ -202,7 +190,7 @@ class CallReader:
 
     def _read_id(self) -> int:
         """Read the id between name and arguments."""
-        name = self.syntax.name
+        name = self.group.syntax.name
         assert name is not None
         return self._go_on_after(self._names.read_id(name))
 
@@ -220,15 +208,36 @@ class CallReader:
     def _goes_on(self, phase: int) -> GoesOn | None:
         """Return the test for text that decides nothing in a phase before or after the arguments."""
         if phase == _NAME:
-            name = self.syntax.name
-            return None if name is None else name.goes_on
+            return self._name_goes_on()
         if phase == _BETWEEN:
-            return self.syntax.between.goes_on_after_spaces
+            return self.group.syntax.between.goes_on_after_spaces
         if phase in (_AFTER, _CLOSING):
-            return self.syntax.after.goes_on_after_spaces
+            return self.group.syntax.after.goes_on_after_spaces
         if phase == _BODY:
-            return self.syntax.before_body.goes_on_after_spaces
-        return spaces_go_on if phase == _CHOOSE else None
+            return self._opening_goes_on(self.group.syntax)
+        if phase != _CHOOSE:
+            return None
+        first, entry = self._candidates[0]
+        return self._opening_goes_on(first) if entry == ENTRY_CALL else SPACES_GO_ON
+
+    def _opening_goes_on(self, syntax: CallSyntax) -> GoesOn:
+        """Return the test for text after the opener of a call that does not decide how its arguments begin."""
+        # An opener of the name that no token id proves would be text at once.
+        may_be_text = self.context.checks_ids and any(map(self.context.is_special, syntax.before_body.tags))
+        if may_be_text or not self._is_certain(syntax):
+            return syntax.before_body.goes_on_after_spaces
+        return syntax.opening
+
+    def _name_goes_on(self) -> GoesOn | None:
+        """Return the test for text that does not complete a name, or what follows it if any tool may be called."""
+        syntax = self.group.syntax
+        if syntax.name is None:
+            return None
+        return syntax.name.opening.match if self._is_certain(syntax) else syntax.name.open.match
+
+    def _is_certain(self, syntax: CallSyntax) -> bool:
+        """True if a call may have any name, as its opener shows that it is one."""
+        return self._begins_with == A_MARKER and not syntax.bare
 
     def recover(self) -> None:
         """Take note that something is wrong with the markers before the first call."""
@@ -239,7 +248,7 @@ class CallReader:
         """Drop the marker at the cursor if it is the last of those that have been read, once more: before the first
         call one may come twice. Return AGAIN, NO_MATCH or MORE."""
         cur = self.context.cur
-        end = NO_MATCH if self._recovers else self._at(self._candidates[0][0].starts)
+        end = NO_MATCH if self._recovers else self.context.marker_at(self._candidates[0][0].starts)
         if end < 0:
             return end
         if not markers.rstrip(WS).endswith(cur.text[cur.pos : end]):
@@ -271,7 +280,7 @@ class CallReader:
             return cur.text[cur.pos : cur.pos + 1] not in WS
         if self._phase == _NAME and cur.text[cur.pos :].rstrip(WS).endswith(_SENTENCE_ENDS):
             return False
-        return self._begins_with == _A_MARKER
+        return self._begins_with == A_MARKER
 
     @property
     def phase(self) -> int:
@@ -281,31 +290,12 @@ class CallReader:
     @property
     def has_marker(self) -> bool:
         """True if what is being read has begun with a marker that prose does not hold."""
-        return self._begins_with == _A_MARKER
+        return self._begins_with == A_MARKER
 
     @property
     def has_committed(self) -> bool:
         """True if a call has committed since the calls were entered."""
         return self.has_call or self._arguments.committed
-
-    def _at(self, literals: Literals) -> int:
-        """Return where the literal at the cursor ends, NO_MATCH or MORE."""
-        cur = self.context.cur
-        end = literals.at(cur.text, cur.pos, cur.final)
-        if end >= 0 and self.context.checks_ids and not self.context.may_be_marker(cur.pos, end):
-            return NO_MATCH
-        return end
-
-    def _skip_spaces(self) -> bool:
-        """Read white space. Return True if text follows it."""
-        cur = self.context.cur
-        end = cur.spaces()
-        if end > cur.pos:
-            if self.has_call and self.context.holds_space:
-                self.context.hold_space(end)
-            else:
-                cur.pos = end
-        return end < len(cur.text)
 
     def _choose(self) -> int:
         """Choose the first of the syntaxes that share this opener which the text after it fits."""
@@ -333,147 +323,32 @@ class CallReader:
 
     def _read_between(self) -> int:
         """Read what is before, between and after the calls of a section or list."""
-        syntax = self.syntax
-        cur = self.context.cur
-        if not self._skip_spaces():
-            return MORE
-        end = self._at(syntax.between)
-        if end == MORE:
-            return MORE
-        if end >= 0:
-            return self._read_marker(syntax.between.tags[cur.text[cur.pos : end]], end)
-        return self._read_unmarked()
-
-    def _read_unmarked(self) -> int:
-        """Begin a call without a marker, or leave the calls."""
-        context = self.context
-        if self._may_begin(context.cur.text[context.cur.pos]):
-            self._open(context.cur.pos)
+        answer = self.group.read(self.has_call)
+        if answer == UNMARKED:
             self._begin_object_or_name(False)
-            return AGAIN
-        if self.has_call and (self._list != _NO_LIST or context.in_section) and not is_accepted_close(self.context):
-            answer = read_stray(self.context, _STRAY_BRACKET, self.syntax.between)
-            if answer == NO_MATCH and context.in_section and not context.text_makes_text:
-                answer = read_stray(self.context, STRAY_TEXT, self.syntax.section_end)
-            if answer == NO_MATCH:
-                answer = self._read_damaged_section()
-            if answer != NO_MATCH:
-                return answer
-        # Text between calls is content. Free text still looks for further calls and the end of the section.
-        return NO_MATCH if context.text_makes_text else self._leave()
-
-    def _read_damaged_section(self) -> int:
-        """Drop a damaged close of the section. Return DONE, NO_MATCH or MORE."""
-        syntax = self.syntax
-        context = self.context
-        if not context.in_section or context.text_makes_text or context.speculation.section_is_text:
-            return NO_MATCH
-        answer = read_damaged(self.context, syntax.section_end, syntax.between)
-        if answer != AGAIN:
-            return answer
-        context.in_section = False
-        return DONE
-
-    def _read_marker(self, tag: int, end: int) -> int:
-        """Read a marker before, between or after calls, if it has a meaning here."""
-        context = self.context
-        if tag in (tags.CALL_OPEN, tags.NAME_OPEN):
-            self._open(end)
-            self._begin(_BODY if tag == tags.CALL_OPEN else _NAME, tag == tags.CALL_OPEN)
-        elif tag == tags.SEPARATOR:
-            if not self.has_call:
-                return NO_MATCH
-            self._open(end)
-        elif tag == tags.LIST_OPEN and self._list == _NO_LIST and not self.has_call:
-            self._list = _NEW_LIST
-            self._consume(end)
-        elif tag == tags.LIST_CLOSE and self._list != _NO_LIST:
-            if not self.has_call:
-                return NO_MATCH
-            is_text = self._list == _TEXT_LIST
-            self._list = _NO_LIST
-            if is_text:
-                return self._leave()
-            self._close_group(end)
-            if not (self.syntax.section_closes and context.in_section):
-                context.in_section = False
-                return self._leave()
-        elif tag == tags.SECTION_CLOSE and context.in_section:
-            if not self.has_call:
-                return NO_MATCH
-            if not context.speculation.section_is_text:
-                self._close_group(end)
-                context.in_section = False
-            return self._leave()
-        elif tag == tags.SECTION_OPEN and self.has_call:
-            self._close_group(end)
-        else:
-            return self._read_unmarked()
-        return AGAIN
-
-    def _may_begin(self, c: str) -> bool:
-        """True if a call without a marker may begin with this character."""
-        syntax = self.syntax
-        if syntax.opens == WRITTEN:
-            return False
-        if syntax.lists == WRITTEN and self._list == _NO_LIST:
-            return False
-        # Outside a list or section, further calls need a marker or a separator.
-        if (
-            self.has_call
-            and not self.context.text_makes_text
-            and self._list == _NO_LIST
-            and not self.context.in_section
-        ):
-            return False
-        if syntax.name is None:
-            return c == "{"
-        return not syntax.name_opens and NAME_START.match(c) is not None
-
-    def _open(self, end: int) -> None:
-        """Read up to ``end`` what may begin a call, and speculate."""
-        context = self.context
-        if not context.speculation.active:
-            context.speculate(end - context.cur.pos)
-        check_spelling(self.context, self.syntax, context.cur.pos, end)
-        context.cur.pos = end
-
-    def _consume(self, end: int) -> None:
-        """Read markup up to ``end``."""
-        context = self.context
-        check_spelling(self.context, self.syntax, context.cur.pos, end)
-        context.cur.pos = end
-        if context.holds_space:
-            context.drop_space()
-        if not context.speculation.active:
-            context.mark(MARKUP, end)
-
-    def _close_group(self, end: int) -> None:
-        """Read markup that ends a list or section."""
-        self.context.end_speculation()
-        self._consume(end)
-
-    def _leave(self) -> int:
-        """End the calls. Without any call, what was read becomes text."""
-        return DONE if self.has_call else NO_MATCH
+        elif answer == CALL_OPENED:
+            self._begin(_BODY, True)
+        elif answer == NAME_OPENED:
+            self._begin(_NAME, False)
+        return answer if answer < 0 else AGAIN
 
     def _read_body(self) -> int:
         """Read what follows the call's opener: the opener of the name, or the call itself."""
         cur = self.context.cur
-        if self.syntax.name is None and cur.text[cur.pos : cur.pos + 1] == "{":
+        if self.group.syntax.name is None and cur.text[cur.pos : cur.pos + 1] == "{":
             self._arguments.begin_object(self.given_name, self.given_start)
             self._phase = _ARGUMENTS
             return AGAIN
-        if not self._skip_spaces():
+        if not self.context.skip_spaces(self.has_call):
             return MORE
-        if self.syntax.name_opens:
-            end = self._at(self.syntax.before_body)
+        if self.group.syntax.name_opens:
+            end = self.context.marker_at(self.group.syntax.before_body)
             if end < 0:
                 return end
-            check_spelling(self.context, self.syntax, cur.pos, end)
+            check_spelling(self.context, self.group.syntax, cur.pos, end)
             cur.pos = end
             self._phase = _NAME
-        elif self.syntax.name is not None:
+        elif self.group.syntax.name is not None:
             self._phase = _NAME
         elif cur.text[cur.pos] != "{":
             return NO_MATCH
@@ -483,43 +358,54 @@ class CallReader:
 
     def _read_after(self) -> int:
         """Read what closes the call. It may be missing."""
-        syntax = self.syntax
+        syntax = self.group.syntax
         context = self.context
         cur = context.cur
         if self._arguments.committed:
             self._arguments.end()
-        if syntax.after.empty:
+        if not syntax.after.tags:
             return self._end_call()
         close = syntax.plain_close.match(cur.text, cur.pos)
         if close is not None and take_close(self.context, close):
             return self._end_call()
-        if not self._skip_spaces():
+        if not self.context.skip_spaces(self.has_call):
             return MORE
-        end = self._at(syntax.after)
+        end = context.marker_at(syntax.after)
         if end == MORE:
             return MORE
         if end >= 0:
             tag = syntax.after.tags[cur.text[cur.pos : end]]
-            self._consume(end)
+            self.group.take(end)
             if tag == tags.CALL_CLOSE or not syntax.closes:
                 return self._end_call()
             self._phase = _CLOSING
             return AGAIN
-        if syntax.closes:
-            answer = read_stray(self.context, _STRAY, syntax.after)
-            if answer == NO_MATCH and self._phase == _CLOSING:
-                answer = read_stray(self.context, STRAY_TEXT, syntax.after)
-            if answer == NO_MATCH:
-                answer = read_damaged(self.context, syntax.after, syntax.between)
-                if answer == AGAIN:
-                    return self._end_call()
-            if answer != NO_MATCH:
-                return answer
-            another = None if syntax.name is not None else _ANOTHER.match(cur.text, cur.pos)
-            if another is not None and syntax.opens != UNWRITTEN:
-                return self._over_before(another.end() - 1)
-            if self._begins_with == _A_MARKER and report_missing_close(self.context) == MORE:
-                return MORE
+        if not syntax.closes:
+            return self._end_call()
+        answer = self._read_stray()
+        return self._read_unclosed() if answer == NO_MATCH else answer
+
+    def _read_stray(self) -> int:
+        """Drop stray text in front of what closes the call, or end it at a damaged close. Return AGAIN, DONE, NO_MATCH
+        or MORE."""
+        after = self.group.syntax.after
+        answer = read_stray(self.context, _STRAY, after)
+        if answer == NO_MATCH and self._phase == _CLOSING:
+            answer = read_stray(self.context, STRAY_TEXT, after)
+        if answer != NO_MATCH:
+            return answer
+        answer = read_damaged(self.context, after, self.group.syntax.between)
+        return self._end_call() if answer == AGAIN else answer
+
+    def _read_unclosed(self) -> int:
+        """End a call that has no close."""
+        syntax = self.group.syntax
+        cur = self.context.cur
+        another = None if syntax.name is not None else _ANOTHER.match(cur.text, cur.pos)
+        if another is not None and syntax.opens != UNWRITTEN:
+            return self._over_before(another.end() - 1)
+        if self._begins_with == A_MARKER and report_missing_close(self.context) == MORE:
+            return MORE
         return self._end_call()
 
     def _over_before(self, start: int) -> int:
@@ -527,7 +413,7 @@ class CallReader:
         answer = self._end_call()
         if answer == DONE and not self.last_became_text:
             pos = self.context.cur.pos
-            self._open(start)
+            self.group.open(start)
             self.context.report("variant_spelling", pos, start)
             self._begin_object_or_name(True)
             return AGAIN
@@ -535,17 +421,9 @@ class CallReader:
 
     def _end_call(self) -> int:
         """End the call after its closer, and choose what comes next."""
-        context = self.context
-        in_section = context.in_section
+        section = self.context.section
         self.last_became_text = self.emitter.close_call()
-        if self.last_became_text and in_section and not context.in_section:
-            # The section's opener has become text with its first call, and `close_call` has left the section. Calls
-            # that follow are still calls, and its closer is text.
-            context.in_section = True
-            context.speculation.section_is_text = True
-        if self._list == _NEW_LIST:
-            self._list = _TEXT_LIST if self.last_became_text else _KEPT_LIST
-        if self._list != _NO_LIST or context.in_section or self.syntax.separated:
-            self._phase = _BETWEEN
-            return AGAIN
-        return DONE
+        if not self.group.goes_on_after_call(self.last_became_text, section):
+            return DONE
+        self._phase = _BETWEEN
+        return AGAIN

@@ -33,6 +33,7 @@ from .call_syntax import (
     ENTRY_NAME,
     ENTRY_SECTION,
     OPTIONAL,
+    SHORT_WORD,
     UNWRITTEN,
     WRITTEN,
     Body,
@@ -40,7 +41,7 @@ from .call_syntax import (
     NameSyntax,
 )
 from .json.compiler import compile_json, compile_object
-from .lexer import WS, Literals
+from .lexer import WS, GoesOn, Literals
 from .marker_tags import spellings as _spellings
 from .marker_tags import tagged as _tags
 from .program import (
@@ -132,7 +133,7 @@ def _add_reasoning(reasoning: Reasoning, content: dict[str, MarkerRule], thinkin
         thinking[text] = _rule(OPEN_REASONING, reasoning.open)
     for text in reasoning.close.spellings:
         content[text] = _rule(CLOSE_REASONING, reasoning.close)
-        content[text].where = ANYWHERE if _SENTENCE.fullmatch(text) is None else AT_START
+        content[text].place = ANYWHERE if _SENTENCE.fullmatch(text) is None else AT_START
         thinking[text] = _rule(CLOSE_REASONING, reasoning.close)
 
 
@@ -142,10 +143,10 @@ def _add_wrap(
     """Add the markers around content."""
     for text in wrap.open.spellings:
         content[text] = _rule(OPEN_WRAP, wrap.open)
-        content[text].where = ANYWHERE if text in special_tokens else AT_START
+        content[text].place = ANYWHERE if text in special_tokens else AT_START
         # An answer without thoughts, where the prompt has opened reasoning.
         thinking[text] = _rule(OPEN_WRAP, wrap.open)
-        thinking[text].where = AT_START
+        thinking[text].place = AT_START
     for text in wrap.close.spellings:
         content[text] = _rule(CLOSE_WRAP, wrap.close)
 
@@ -169,7 +170,7 @@ def _lone_calls(program: Program, fmt: Format) -> MarkerRule | None:
     if not lone:
         return None
     rule = MarkerRule(OPEN_BARE_CALLS)
-    rule.where = ON_ANY_LINE if any(fmt.tools[i].one_a_line for i in lone) else ON_ITS_LINE
+    rule.place = ON_ANY_LINE if any(fmt.tools[i].one_a_line for i in lone) else ON_ITS_LINE
     rule.entries = [(program.call_syntaxes[i], ENTRY_BARE) for i in lone]
     return rule
 
@@ -189,7 +190,7 @@ def _add_turn_starts(content: dict[str, MarkerRule], fmt: Format) -> None:
     """Add the starts of the turn with which an output may begin."""
     for text in _spellings(fmt.turn.start) if fmt.turn.in_output else ():
         rule = content.setdefault(text.strip(WS), _rule(OPEN_TURN, fmt.turn.start))
-        rule.where = AT_START
+        rule.place = AT_START
 
 
 def _add_end_tokens(program: Program, ends: list[str], *states: dict[str, MarkerRule]) -> None:
@@ -240,8 +241,8 @@ def _rule(kind: int, marker: Marker | None, lead: str = "") -> MarkerRule:
     """Return the rule of a marker. ``lead``: white space that the Format writes before it as well."""
     rule = MarkerRule(kind)
     text = "" if marker is None else marker.text
-    rule.before = lead + text[: len(text) - len(text.lstrip(WS))]
-    rule.after = text[len(text.rstrip(WS)) :]
+    rule.space_before = lead + text[: len(text) - len(text.lstrip(WS))]
+    rule.space_after = text[len(text.rstrip(WS)) :]
     return rule
 
 
@@ -287,11 +288,11 @@ def _add_call_openers(
         rule = rules.get(text)
         if rule is None:
             rule = rules[text] = _rule(kind, marker, lead)
-            rule.where = IN_SECTION if needs_section else ANYWHERE
+            rule.place = IN_SECTION if needs_section else ANYWHERE
         elif rule.kind not in (OPEN_CALLS, OPEN_BARE_CALLS):
             raise FormatError(syntax.path, f"{text!r} already has another meaning where calls begin")
         if not needs_section:
-            rule.where = ANYWHERE
+            rule.place = ANYWHERE
         rule.ambiguous = rule.ambiguous or (kind == OPEN_CALLS and text in words)
         rule.entries.append((syntax, entry))
 
@@ -314,7 +315,7 @@ def _add_call_texts(rules: dict[str, MarkerRule], fmt: Format) -> None:
             for text in _spellings(closer):
                 if text in rules:
                     for opening in _spellings(opener):
-                        rules.setdefault(opening, MarkerRule(CALL_TEXT, 1))
+                        rules.setdefault(opening, MarkerRule(CALL_TEXT, closers=1))
                 elif any(literal in text for literal in rules):
                     rules[text] = MarkerRule(CALL_TEXT)
 
@@ -341,13 +342,11 @@ def _compile_frame(syntax: CallSyntax, tools: Tools, turn_end: Marker | None) ->
     syntax.lists = UNWRITTEN if tools.list_open is None else OPTIONAL if tools.list_optional else WRITTEN
     syntax.section_end = Literals(_tags((tools.section_close, tags.SECTION_CLOSE)))
     syntax.opens = UNWRITTEN if tools.call_open is None else OPTIONAL if "call" in tools.optional else WRITTEN
-    syntax.closes = tools.call_close is not None
     separators = [s for s in _spellings(tools.separator) if s.strip()]
-    syntax.separated = bool(separators) and tools.list_open is None and tools.section_open is None
     if tools.list_open is not None:
         separators.append(",")
-    if tools.list_optional:
-        syntax.separated = True
+    if tools.list_optional or (tools.list_open is None and tools.section_open is None):
+        syntax.separators = tuple(separators)
     arguments_close = named.arguments_close if named is not None else None
     syntax.innermost = tags.CALL_CLOSE if arguments_close is None else tags.ARGUMENTS_CLOSE
     syntax.between = Literals(
@@ -415,7 +414,7 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
     arguments = body.arguments
     name = syntax.name = NameSyntax(body.name)
     name.in_tag = body.name_in_tag
-    name.unescape = body.escape == "xml"
+    name.escape = body.escape
     ends: list[tuple[Marker | str | None, int]] = [
         (body.name_close, tags.NAME_CLOSE),
         (body.empty_close, tags.EMPTY_CLOSE),
@@ -458,6 +457,18 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         name.damaged_ends = (*((tags.KEY_OPEN,) if in_tags else ()), tags.ARGUMENTS_CLOSE, tags.CALL_CLOSE)
     _compile_name(name, Literals(_tags(*ends)))
     name.id_ends = Literals(_tags((body.name_close, tags.NAME_CLOSE)))
+    if name.ends.word_goes_on and name.pattern.plain:
+        follows = syntax.body.opening(name.ends)
+        if follows:
+            name.opening = re.compile(rf"{name.open.pattern}|{SHORT_WORD}{follows}")
+        syntax.opening = _opening_after(syntax, name)
+
+
+def _opening_after(syntax: CallSyntax, name: NameSyntax) -> GoesOn:
+    """Return the test for text after the call's opener that does not decide how its arguments begin."""
+    opens = "|".join(map(re.escape, syntax.before_body.tags))
+    begun = "|".join(map(re.escape, sorted(syntax.before_body.prefixes)))
+    return re.compile(rf"{_WS}+(?:(?:{begun})?\Z|(?:{opens})(?:{name.opening.pattern}|\Z))").match
 
 
 def _is_word(marker: Marker | None) -> bool:
@@ -489,11 +500,11 @@ def _compile_name(name: NameSyntax, ends: Literals) -> None:
     illegal = set(_ILLEGAL_IN_NAMES) - pattern.legal
     name.illegal = re.compile("[" + re.escape("".join(sorted(illegal))) + "]")
     not_open = re.escape("".join(sorted({*illegal, *ends.first_characters, "&"})))
-    name.open = re.compile(rf"[^{not_open}]{{1,64}}\Z")
+    name.open = name.opening = re.compile(rf"[^{not_open}]{{1,64}}\Z")
     numbered = "index" in pattern.variables and "name" in pattern.variables
     name.is_id = numbered and "." in pattern.pattern
     if ends.word_goes_on and (pattern.plain or sorted(pattern.variables) == ["index", "name"]):
-        words = {"name": r"(?P<name>\w{1,64}+)", "index": "[0-9]{1,64}+"}
+        words = {"name": f"(?P<name>{SHORT_WORD})", "index": "[0-9]{1,64}+"}
         pieces = zip(pattern.literals, [*map(words.__getitem__, pattern.variables), ""], strict=True)
         text = "".join(re.escape(literal) + variable for literal, variable in pieces)
         name.simple = re.compile(f"{text}(?P<end>{ends.pattern.pattern})")
@@ -572,7 +583,7 @@ def _compile_channels(program: Program, fmt: Format, channels: Channels, tools: 
     program.header = header
     content: dict[str, MarkerRule] = {text: MarkerRule(OPEN_HEADER) for text in channels.open.spellings}
     for text in (*header.channel, *(_texts((*kinds, channels.body)) if kinds else ())):
-        content.setdefault(text, MarkerRule(OPEN_HEADER, where=IN_HEADER))
+        content.setdefault(text, MarkerRule(OPEN_HEADER, place=IN_HEADER))
     for text in (*_spellings(channels.close), *_spellings(channels.call_close)):
         content.setdefault(text, MarkerRule(CLOSE_MESSAGE))
     for text in _spellings(fmt.turn.end):
@@ -595,7 +606,6 @@ def _compile_channel_calls(fmt: Format, channels: Channels) -> CallSyntax:
     syntax = CallSyntax("channels", Body())
     closes = (*_spellings(channels.call_close), *_spellings(channels.close))
     syntax.after = Literals(dict.fromkeys(closes, tags.CALL_CLOSE))
-    syntax.closes = not syntax.after.empty
     syntax.plain_close = _plain_close(syntax)
     headers = (*channels.open.spellings, *_spellings(channels.channel))
     stops = (*syntax.after.tags, *headers, *_spellings(fmt.turn.end))

@@ -16,11 +16,12 @@ from .diagnostics import DiagnosticCode
 from .events import EventReceiver
 from .growing import NO_TEXTS, grown
 from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT, Ledger
-from .lexer import Cursor
+from .lexer import Cursor, Literals
 from .mypyc_compat import mypyc_attr
 from .program import IN_REASONING, MarkerRule, Program, TextState
 from .scanner import TokenScanner
-from .speculation import NOTHING_KEPT, Speculation
+from .signals import NO_MATCH
+from .speculation import NO_SECTION, NOTHING_KEPT, Speculation
 from .tentative_calls import IN_REASONING_TEXT, TentativeCalls
 
 
@@ -48,7 +49,7 @@ class ReaderContext:
         self.max_held: int = max_held
         """Most characters that speculation may keep."""
         self.reasoning_calls: int = reasoning_calls
-        """When a call inside reasoning counts: RECOVER, IMMEDIATELY or NEVER."""
+        """When a call inside reasoning counts: DRAFTS_RECOVER, DRAFTS_IMMEDIATELY or DRAFTS_NEVER."""
         self.shows_cut_calls: bool = False
         """True if an opener or header that the output ends after becomes text; else it is dropped."""
         self.config_events: ConfigEvents | None = None
@@ -68,8 +69,8 @@ class ReaderContext:
         self.forget_call: Callable[[CallState, ToolSet], None] | None = None
         """Takes the tools and each call that is forgotten, which all but the last are before another one begins. None:
         they are kept, for the result."""
-        self.in_section: bool = False
-        """True inside a section of calls."""
+        self.section: int = NO_SECTION
+        """The section of calls: NO_SECTION, OPEN_SECTION or TEXT_SECTION."""
         self.speculation: Speculation = NOTHING_KEPT
         self.tentative: TentativeCalls | None = None
         self.held_call: HeldCall | None = None
@@ -96,6 +97,14 @@ class ReaderContext:
         """True if the literal has a special token, and ids are in use that prove it."""
         scanner = self.scanner
         return scanner is not None and scanner.active and scanner.holds(literal)
+
+    def marker_at(self, literals: Literals) -> int:
+        """Return where the literal at the cursor ends, if it may be a marker; NO_MATCH or MORE."""
+        cur = self.cur
+        end = literals.at(cur.text, cur.pos, cur.final)
+        if end >= 0 and self.checks_ids and not self.may_be_marker(cur.pos, end):
+            return NO_MATCH
+        return end
 
     # -- accounting ---------------------------------------------------------------------------------------------
 
@@ -124,6 +133,17 @@ class ReaderContext:
         self.ledger.change(ARGUMENT_TEXT, DROPPED, start)
 
     # -- white space --------------------------------------------------------------------------------------------
+
+    def skip_spaces(self, after_call: bool) -> bool:
+        """Read white space, which waits if it comes ``after_call``. Return True if text follows it."""
+        cur = self.cur
+        end = cur.spaces()
+        if end > cur.pos:
+            if after_call and self.holds_space:
+                self.hold_space(end)
+            else:
+                cur.pos = end
+        return end < len(cur.text)
 
     def hold_space(self, end: int) -> None:
         """Read white space up to ``end`` that belongs to whatever follows it."""
@@ -165,7 +185,7 @@ class ReaderContext:
                 self.scanner.forget(self.base)
             if not self.speculation.number:
                 self.speculation = Speculation(self.state)
-            self.speculation.begin(self.cur.pos, opener, self.state, self.in_section, len(self.calls), self.spaces)
+            self.speculation.begin(self.cur.pos, opener, self.state, self.section, len(self.calls), self.spaces)
             self.ledger.save()
 
     def begin_tentative_calls(self, kind: int) -> None:
@@ -201,7 +221,7 @@ class ReaderContext:
         self.held_call = None
         speculation = self.speculation
         speculation.end()
-        self.in_section = speculation.in_section
+        self.section = speculation.section
         self.spaces = list(speculation.spaces) if speculation.spaces else NO_TEXTS
         self.ledger.roll_back()
         del self.calls[speculation.calls :]

@@ -13,6 +13,7 @@ from .free_text import FreeText
 from .modes import READ_TEXT
 from .program import IN_CONTENT
 from .signals import MORE, NO_MATCH
+from .speculation import OPEN_SECTION
 
 
 @final
@@ -62,7 +63,7 @@ class EmptyCalls:
             and self._context.speculation.origin.region == IN_CONTENT
         ):
             answer = self._drop_markers(raw, opener)
-            self._context.in_section = True
+            self._context.section = OPEN_SECTION
             return answer
         return NO_MATCH
 

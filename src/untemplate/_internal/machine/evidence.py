@@ -13,10 +13,10 @@ from .markdown import NO_EVIDENCE, TextBefore, quotes_nothing
 from .program import IN_CONTENT
 
 # When a call counts that may be a quotation.
-BY_EVIDENCE: Final = 0
+QUOTED_BY_EVIDENCE: Final = 0
 """If the text before it is no evidence of a quotation; in a fence it counts, and is reported."""
-ALWAYS: Final = 1
-NOT_IN_FENCES: Final = 2
+QUOTED_ARE_CALLS: Final = 1
+FENCED_ARE_TEXT: Final = 2
 """If the text before it is no evidence, and it is not in a fence either."""
 
 _SHORT_TEXT: Final = 256
@@ -30,8 +30,8 @@ _MAY_OPEN_CODE: Final = ("`", ">")
 class Evidence:
     """The text of one output so far, as far as it decides on a marker that follows."""
 
-    quoted_calls: int = BY_EVIDENCE
-    """When a call that may be quoted counts: BY_EVIDENCE, ALWAYS or NOT_IN_FENCES."""
+    quoted_calls: int = QUOTED_BY_EVIDENCE
+    """When a call that may be quoted counts: QUOTED_BY_EVIDENCE, QUOTED_ARE_CALLS or FENCED_ARE_TEXT."""
 
     def __init__(self, context: ReaderContext) -> None:
         self.context: ReaderContext = context
@@ -122,7 +122,7 @@ class Evidence:
 
     def sign_that_closes(self, spaces: str) -> str:
         """Return the sign that closes the inline code or the quotation around a marker; empty without one."""
-        if self.context.state.region != IN_CONTENT or self.quoted_calls == ALWAYS:
+        if self.context.state.region != IN_CONTENT or self.quoted_calls == QUOTED_ARE_CALLS:
             return ""
         if self._content is None and self.region_before == IN_CONTENT and self._is_plain("\n" in spaces):
             return ""
@@ -135,7 +135,7 @@ class Evidence:
 
     def evidence(self, spaces: str) -> int:
         """Return what the text, and this white space after it, says about a marker that follows."""
-        if self.quoted_calls == ALWAYS:
+        if self.quoted_calls == QUOTED_ARE_CALLS:
             return NO_EVIDENCE
         if self._content is None and self.region_before == IN_CONTENT and self._is_plain("\n" in spaces):
             return NO_EVIDENCE

@@ -39,6 +39,7 @@ from .program import (
     MarkerRule,
 )
 from .signals import MORE, NO_MATCH
+from .speculation import NO_SECTION
 
 LONE_NAME: Final = re.compile(r"[\w.\-]++")
 """The name of a call without any marker."""
@@ -143,8 +144,10 @@ class FreeText(MarkerJudge):
                 pos = start
             quotes = self.open_quotes + self.refused
             if self.accepts(rule, start, found.end()):
-                self._emit_to(start)
-                self.keep_space(rule.before)
+                if start > cur.pos:
+                    self._emit_to(start)
+                if self.keeps_space:
+                    self.keep_space(rule.space_before)
                 answer = self._read_marker(rule, found.end())
                 if answer != NO_MATCH:
                     return answer
@@ -196,7 +199,7 @@ class FreeText(MarkerJudge):
         if not self.at_start:
             lone = self.context.state.lone_calls
             assert lone is not None
-            if not (lone.where == ON_ANY_LINE and "\n" in "".join(self.context.spaces) + text[pos : found.start(1)]):
+            if not (lone.place == ON_ANY_LINE and "\n" in "".join(self.context.spaces) + text[pos : found.start(1)]):
                 return NO_MATCH
         if found.end() < len(text):
             return found.start(1) if text[found.end()] == "(" and found.group(1) in names else NO_MATCH
@@ -205,7 +208,7 @@ class FreeText(MarkerJudge):
 
     def take_close(self, rule: MarkerRule, end: int) -> None:
         """Close reasoning with the marker from the cursor to ``end``, whose rule is given."""
-        self.keep_space(rule.before)
+        self.keep_space(rule.space_before)
         self._take(rule, end)
 
     def _read_marker(self, rule: MarkerRule, end: int) -> int:
@@ -260,7 +263,7 @@ class FreeText(MarkerJudge):
         context = self.context
         cur = context.cur
         action = rule.kind
-        self.lead = rule.after
+        self.lead = rule.space_after
         if action in (OPEN_CALLS, OPEN_BARE_CALLS):
             self.rule = rule
             self.marker_end = end
@@ -289,9 +292,9 @@ class FreeText(MarkerJudge):
             self.drop_marker(end)
             self.has_start = True
             self.fresh = True
-        elif action == CLOSE_SECTION and (context.in_section or self.right_after_call(cur.pos)):
+        elif action == CLOSE_SECTION and (context.section or self.right_after_call(cur.pos)):
             self.drop_marker(end)
-            context.in_section = False
+            context.section = NO_SECTION
             self.after_call = True
         elif action in (CLOSE_CALL, CLOSE_SECTION):
             self.drop("stray_close", end)
@@ -309,7 +312,7 @@ class FreeText(MarkerJudge):
                 context.report("unclosed_message", cur.pos, end)
             if self.in_fence:
                 context.report("fenced_call", cur.pos, end)
-            if rule.where != IN_HEADER:
+            if rule.place != IN_HEADER:
                 cur.pos = end
             return READ_HEADER
         return READ_TEXT
@@ -377,4 +380,4 @@ class FreeText(MarkerJudge):
         kind = MARKUP if events is None else events.take(rule, literal, context.base + cur.pos)
         cur.pos = end
         context.mark(kind, end)
-        context.state = context.program.states[rule.target]
+        context.state = context.program.states[rule.next_state]

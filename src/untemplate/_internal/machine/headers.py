@@ -9,6 +9,7 @@ import re
 from typing import final
 
 from . import tags
+from .call_syntax import A_MARKER
 from .calls import CallReader
 from .context import ReaderContext
 from .free_text import FreeText
@@ -19,6 +20,7 @@ from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT
 from .names import MAX_NAME, WORD
 from .program import IN_ARGUMENTS, IN_CONTENT, IN_REASONING, OPEN_BARE_CALLS, HeaderSyntax
 from .signals import MORE, NO_MATCH
+from .speculation import NO_SECTION, OPEN_SECTION
 from .tentative_calls import QUOTED
 
 
@@ -129,7 +131,7 @@ class HeaderReader:
             return NO_MATCH
         # Models leave out the recipient of a call, or write another word of content.
         unsaid = header.names_tools and kind == IN_CONTENT and channel not in header.only_text
-        if not header.calls.empty and (is_call or unsaid):
+        if header.calls.tags and (is_call or unsaid):
             answer = self._call_in_message(
                 header, end, recipient if kind == IN_ARGUMENTS else "", context.base + cur.pos + at
             )
@@ -179,8 +181,9 @@ class HeaderReader:
         opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[pos:opened]
         cur.pos = pos + len(opener)
         self._begin_quotation()
-        context.in_section = any(syntax.section_closes for syntax, _ in rule.entries)
-        self._calls.enter(rule.entries, False, True, opener)
+        has_section = any(syntax.section_closes for syntax, _ in rule.entries)
+        context.section = OPEN_SECTION if has_section else NO_SECTION
+        self._calls.enter(rule.entries, A_MARKER, opener)
         self._calls.given_name = name
         self._calls.given_start = name_start
         return READ_CALL
@@ -201,7 +204,7 @@ class HeaderReader:
         context = self.context
         context.end_speculation()
         context.drop_space()
-        context.in_section = False
+        context.section = NO_SECTION
         context.cur.pos = end
         context.mark(MARKUP, end)
         if is_reasoning:

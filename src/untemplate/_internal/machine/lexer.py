@@ -15,11 +15,15 @@ from typing import Final, final
 from .signals import MORE, NO_MATCH
 
 WS: Final = " \t\r\n"
-GoesOn = Callable[[str, str], bool]
-"""(text that a reader could not decide, the text after it) → True if both together do not decide anything either. Then
-they are kept, and nothing is read again."""
+GoesOn = Callable[[str], object]
+"""Text that a reader could not decide, and the text after it → true if both do not decide anything either. Then they
+are kept, and nothing is read again. Most are methods of patterns and sets: a call of one costs little."""
 _MISREADINGS: Final = 16
 SPACES: Final = re.compile(r"[ \t\r\n]*")
+SPACES_GO_ON: Final[GoesOn] = re.compile(r"[ \t\r\n]*+\Z").match
+"""For white space."""
+_WORD_GOES_ON: Final[GoesOn] = re.compile(r"[A-Za-z_][A-Za-z_0-9]*+\Z").match
+"""For a word, such as the beginning of a name."""
 
 
 def shared_start(one: str, other: str) -> int:
@@ -30,17 +34,6 @@ def shared_start(one: str, other: str) -> int:
     return size
 
 
-def word_goes_on(kept: str, text: str) -> bool:
-    """True if the text is a word, such as the beginning of a name."""
-    word = kept + text
-    return word.isidentifier() and word.isascii()
-
-
-def spaces_go_on(kept: str, text: str) -> bool:
-    """True if the text is white space."""
-    return not (kept + text).strip(WS)
-
-
 @final
 class Literals:
     """A set of literals, each with a tag, searched together."""
@@ -49,7 +42,6 @@ class Literals:
         texts = sorted(tags, key=len, reverse=True)
         self.tags: dict[str, int] = dict(tags)
         self.longest: int = len(texts[0]) if texts else 0
-        self.empty: bool = not texts
         # An empty alternation would match everywhere; (?!) matches nowhere.
         self.pattern: re.Pattern[str] = re.compile("|".join(map(re.escape, texts)) or "(?!)")
         heads = "".join(sorted({t[0] for t in texts}))
@@ -62,16 +54,12 @@ class Literals:
         joined = "\0".join(texts)
         self.inner: frozenset[str] = frozenset(text for text in texts if joined.count(text) > 1)
         """The literals that are a part of a longer one."""
-        self.word_goes_on: GoesOn | None = None if any(map(_touches_words, texts)) else word_goes_on
+        self.word_goes_on: GoesOn | None = None if any(map(_touches_words, texts)) else _WORD_GOES_ON
         """For a word that ends before one of the literals; None if one begins or ends like a word itself."""
 
-    def goes_on(self, kept: str, text: str) -> bool:
-        """True if the text is still a proper prefix of a literal."""
-        return kept + text in self.prefixes
-
-    def goes_on_after_spaces(self, kept: str, text: str) -> bool:
+    def goes_on_after_spaces(self, text: str) -> bool:
         """True if the text is white space and a proper prefix of a literal, or either."""
-        rest = (kept + text).lstrip(WS)
+        rest = text.lstrip(WS)
         return not rest or rest in self.prefixes
 
     def find(self, text: str, pos: int) -> re.Match[str] | None:
@@ -89,6 +77,13 @@ class Literals:
         have begun at or before it. Text from ``undecided_from`` on is undecided then."""
         found = self.near(text, pos, end)
         return None if found is not None and not final and self.longer_from(text, pos, found.start()) >= 0 else found
+
+    def end_before(self, found: re.Match[str] | None, text: str, pos: int, final: bool) -> int:
+        """Return where the text before a literal ends: before the one that was ``found``, or before what may still
+        become one. Text before ``pos`` is decided."""
+        if found is not None:
+            return found.start()
+        return len(text) if final else self.undecided_from(text, pos)
 
     def at(self, text: str, pos: int, final: bool) -> int:
         """Return where the literal at ``pos`` ends, NO_MATCH, or MORE if the text ends too early to decide."""

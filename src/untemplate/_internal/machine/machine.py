@@ -72,7 +72,7 @@ from .program import (
 )
 from .runner import Runner
 from .scanner import NO_STRETCHES, TokenScanner, check_ids
-from .short_path import MOST_UNCOUNTED, ShortPath
+from .short_path import MOST_UNCOUNTED, NO_IDS, ShortPath
 from .tentative_calls import IN_REASONING_TEXT
 
 _MOST_KEPT: Final = 256
@@ -106,7 +106,6 @@ class Machine(Runner):
     def use_ids(self, scanner: TokenScanner) -> None:
         """Let a scanner say which literals are markers."""
         self.scanner = scanner
-        self.path.special = scanner.special_ids
 
     def feed(self, text: str, ids: Sequence[int] = ()) -> str:
         """Take the next delta of the output. Return its text, with stripped markers restored."""
@@ -170,8 +169,8 @@ class Machine(Runner):
         if scanner is None:
             if ids:
                 check_ids(ids)
-                path.takes_ids = True
-        elif places is None and ((path.takes_ids and path.special.isdisjoint(ids)) if ids else path.takes_text):
+                path.special = NO_IDS
+        elif places is None and path.may_be_counted(ids):
             path.texts.append(text)
             if ids:
                 path.ids.extend(ids)
@@ -195,7 +194,7 @@ class Machine(Runner):
         self._count(scanner)
         scanner.active = True
         self.checks_ids = self.checks_ids or scanner.proves_markers
-        self.path.takes_ids = True
+        self.path.special = scanner.special_ids
         self.path.takes_text = False
 
     def _count(self, scanner: TokenScanner) -> None:
@@ -217,21 +216,20 @@ class Machine(Runner):
         if scanner.unknown_places:
             self._drop_tokens(scanner.unknown_places)
             scanner.unknown_places = NO_STRETCHES
-        path.takes_ids = scanner.quiet and scanner.active
+        path.special = scanner.special_ids if scanner.quiet and scanner.active else None
         path.takes_text = scanner.quiet and (not scanner.active or places is not None)
         return text
 
     def _read_on(self, text: str) -> None:
         """Read text, if it may decide anything."""
         cur = self.cur
-        kept = cur.text
-        size = len(kept) + len(text)
+        size = len(cur.text) + len(text)
         if cur.goes_on is not None and size <= _MOST_KEPT:
             room = self.max_held - size
+            whole = cur.text + text
             # White space that waits counts, too: it is text if there is too much of it.
-            few = self.speculation.size < room and self.base - self.ledger.frontier < room
-            if few and cur.goes_on(kept, text):
-                cur.text = kept + text
+            if self.speculation.size < room and self.base - self.ledger.frontier < room and cur.goes_on(whole):
+                cur.text = whole
                 self.path.kind = MARKUP
                 return
         if self.speculation.size + size > self.max_held:
@@ -260,7 +258,7 @@ class Machine(Runner):
         self.cur.goes_on = None
 
     def decide_quoted_calls(self, when: int) -> None:
-        """Let calls count that may be quotations: BY_EVIDENCE, ALWAYS or NOT_IN_FENCES."""
+        """Let calls count that may be quotations: QUOTED_BY_EVIDENCE, QUOTED_ARE_CALLS or FENCED_ARE_TEXT."""
         self._text.quoted_calls = when
 
     def keep_space(self) -> None:

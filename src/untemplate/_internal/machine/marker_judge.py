@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .evidence import NOT_IN_FENCES
+from .evidence import FENCED_ARE_TEXT
 from .lexer import WS
 from .markdown import IN_FENCE, IN_STRING, NO_EVIDENCE
 from .program import (
@@ -34,7 +34,8 @@ from .program import (
     OPEN_WRAP,
     MarkerRule,
 )
-from .tentative_calls import NEVER
+from .speculation import NO_SECTION, OPEN_SECTION, TEXT_SECTION
+from .tentative_calls import DRAFTS_NEVER
 from .text_writer import TextWriter
 
 # What is known of a header inside an open message.
@@ -98,12 +99,12 @@ class MarkerJudge(TextWriter):
             self._judge_header(rule, start, end)
             return True
         if kind == CALL_TEXT:
-            self.open_quotes += rule.target
+            self.open_quotes += rule.closers
             return False
         if kind in _QUOTED_CLOSES and self._is_quoted_close(kind):
             return False
         if kind == OPEN_WRAP:
-            return not self.wrapped and (rule.where == ANYWHERE or self._nothing_before(start))
+            return not self.wrapped and (rule.place == ANYWHERE or self._nothing_before(start))
         return self._accepts_other(rule, start, end)
 
     def _accepts_other(self, rule: MarkerRule, start: int, end: int) -> bool:
@@ -111,7 +112,7 @@ class MarkerJudge(TextWriter):
         kind = rule.kind
         if kind == CLOSE_WRAP:
             return self.wrapped
-        if rule.where == AT_START and not self._may_begin(rule, start):
+        if rule.place == AT_START and not self._may_begin(rule, start):
             return False
         if kind in (CLOSE_SECTION, CLOSE_CALL):
             return self._accepts_close(kind, start, end)
@@ -137,11 +138,10 @@ class MarkerJudge(TextWriter):
             self._text_marker = context.base + end
         if kind == CLOSE_CALL:
             return directly
-        if context.speculation.section_is_text:
-            context.speculation.section_is_text = False
-            context.in_section = False
+        if context.section == TEXT_SECTION:
+            context.section = NO_SECTION
             return False
-        return context.in_section or directly
+        return context.section == OPEN_SECTION or directly
 
     def _accepts_state(self, rule: MarkerRule, start: int, end: int) -> bool:
         """True if the marker of a hand-written config counts here."""
@@ -180,15 +180,15 @@ class MarkerJudge(TextWriter):
         """
         context = self.context
         self.in_fence = False
-        if rule.where == IN_SECTION and not context.in_section:
+        if rule.place == IN_SECTION and context.section == NO_SECTION:
             return False
         if rule.ambiguous and not self._begins_sentence(start):
             return False
-        if rule.missing_section and not context.in_section:
+        if rule.missing_section and context.section == NO_SECTION:
             is_provable = context.checks_ids and context.is_special(rule.missing_section)
             if is_provable or not context.tools.known:
                 return False
-        if context.state.region == IN_REASONING and context.reasoning_calls == NEVER:
+        if context.state.region == IN_REASONING and context.reasoning_calls == DRAFTS_NEVER:
             return False
         if self._text_marker < 0 and self.has_no_text:
             self._quotes_calls = False
@@ -202,13 +202,13 @@ class MarkerJudge(TextWriter):
         assert header is not None
         self.in_fence = False
         self.header_doubt = NO_DOUBT
-        self.ends_message = not (self.at_start or header.closes.empty)
+        self.ends_message = not (self.at_start or not header.closes.tags)
         if context.has_id(start, end):
             return
         if self._is_quoted_call(start, end):
             self.header_doubt = IS_TEXT
         elif self.ends_message and not self._begins_line_or_sentence():
-            self.header_doubt = IS_TEXT if rule.where == IN_HEADER else NEEDS_TWO_PARTS
+            self.header_doubt = IS_TEXT if rule.place == IN_HEADER else NEEDS_TWO_PARTS
 
     def _begins_line_or_sentence(self) -> bool:
         """True if a line begins at the cursor, or the end of a sentence is before it."""
@@ -232,7 +232,7 @@ class MarkerJudge(TextWriter):
         if evidence == NO_EVIDENCE:
             self._quotes_calls = False
             return False
-        if evidence == IN_FENCE and self.quoted_calls != NOT_IN_FENCES:
+        if evidence == IN_FENCE and self.quoted_calls != FENCED_ARE_TEXT:
             self.in_fence = True
             return False
         context.report("quoted_call", start, end)

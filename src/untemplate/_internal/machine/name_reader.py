@@ -39,16 +39,10 @@ class NameReader:
             call_id = text[cur.pos : start] if syntax.is_id else ""
             return self._take(syntax, simple.group("name"), call_id, syntax.ends.tags[text[start:end]], start, end)
         found = syntax.ends.first(text, cur.pos, cur.pos + MAX_NAME, cur.final)
-        end = (
-            found.start()
-            if found is not None
-            else len(text)
-            if cur.final
-            else syntax.ends.undecided_from(text, cur.pos)
-        )
+        end = syntax.ends.end_before(found, text, cur.pos, cur.final)
         raw = text[cur.pos : min(end, cur.pos + MAX_NAME + 1)]
         name = raw.strip(WS)
-        illegal = syntax.illegal.search(masked_xml(name) if syntax.unescape else name)
+        illegal = syntax.illegal.search(masked_xml(name) if syntax.escape == "xml" else name)
         if illegal is not None or len(raw) > MAX_NAME:
             cur.pos += 0 if illegal is None else raw.index(name) + illegal.start()
             return NO_MATCH
@@ -69,7 +63,9 @@ class NameReader:
         call_id = variables.get("id", "")
         if syntax.is_id and "index" in variables and "name" in variables:
             call_id = name
-        return self._take(syntax, unescape_xml(tool) if syntax.unescape else tool, call_id, tag, end, found.end())
+        if syntax.escape == "xml":
+            tool = unescape_xml(tool)
+        return self._take(syntax, tool, call_id, tag, end, found.end())
 
     def _take_merged(self, name: str, begin: int) -> int:
         """Read a name and the first key, whose opener is missing: ``send_command_to_shellcommand</arg_key>``."""

@@ -13,12 +13,14 @@ from .elements import reader as elements
 from .json import call_object
 from .literal import reader as literal
 from .tagged import reader as tagged
+from .tagged import value_reader
 
 READERS: Final[dict[str, tuple[str, ...]]] = {
     "CallReader": calls.PHASES,
     "ArgumentsReader": call_arguments.PHASES,
     "CallObjectReader": call_object.PHASES,
     "TaggedReader": tagged.PHASES,
+    "ValueReader": value_reader.PHASES,
     "ElementReader": elements.PHASES,
     "LiteralReader": literal.PHASES,
     "JsonPlace": json_place.PHASES,

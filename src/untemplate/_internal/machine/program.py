@@ -62,11 +62,14 @@ ON_ANY_LINE: Final = 5
 class MarkerRule:
     """The action at a marker in free text."""
 
-    def __init__(self, kind: int, target: int = 0, where: int = ANYWHERE) -> None:
+    def __init__(self, kind: int, next_state: int = 0, place: int = ANYWHERE, closers: int = 0) -> None:
         self.kind: int = kind
-        self.target: int = target
-        """ENTER_STATE: index of the state that comes next. CALL_TEXT: 1 if its closer is text, too."""
-        self.where: int = where
+        self.next_state: int = next_state
+        """ENTER_STATE: index of the state that comes next."""
+        self.closers: int = closers
+        """CALL_TEXT: 1 if its closer is text, too."""
+        self.place: int = place
+        """Where the marker counts: ANYWHERE and so on."""
         self.missing_section: str = ""
         """OPEN_CALLS: the opener of the section that should be around these calls, if it has a special token. Models
         leave it out: then calls of offered tools are read, and reported. Where ids are in use, the opener's would have
@@ -80,9 +83,9 @@ class MarkerRule:
         self.ambiguous: bool = False
         """OPEN_CALLS: True if prose may hold the opener too. Then the tool must be an offered one, and if the tools are
         unknown, the opener must be at the start."""
-        self.before: str = ""
+        self.space_before: str = ""
         """White space that the Format writes before the marker."""
-        self.after: str = ""
+        self.space_after: str = ""
         """White space that the Format writes after the marker."""
 
 
@@ -99,7 +102,7 @@ class TextState:
         """The rule of calls without any marker, which begin where the state begins; None if no calls begin so."""
         self.trims: bool = trims
         """True if white space that touches a marker belongs to the marker."""
-        self.goes_on: GoesOn = self.literals.goes_on_after_spaces if trims else self.literals.goes_on
+        self.goes_on: GoesOn = self.literals.goes_on_after_spaces if trims else self.literals.prefixes.__contains__
         """The test for text that decides nothing."""
 
 
@@ -148,9 +151,9 @@ class HeaderSyntax:
         """True if a message whose header has the name of a tool is a call; else the marker after the header decides."""
         return IN_ARGUMENTS not in self.body.tags.values()
 
-    def goes_on(self, kept: str, text: str) -> bool:
+    def goes_on(self, text: str) -> bool:
         """True if the header goes on in this text."""
-        return self.decides.search(kept + text) is None
+        return self.decides.search(text) is None
 
     def is_sentence(self, text: str) -> bool:
         """True if too many words follow the last marker of this text."""

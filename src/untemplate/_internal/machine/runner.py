@@ -8,6 +8,7 @@ from __future__ import annotations
 from ...tools import ToolSet
 from .after_calls import AfterCalls
 from .call_emitter import CallEmitter
+from .call_syntax import A_MARKER, A_WORD, NO_MARKER
 from .calls import CallReader
 from .context import ReaderContext
 from .empty_calls import EmptyCalls
@@ -28,9 +29,10 @@ from .modes import (
     READ_TEXT,
     READ_TURN_END,
 )
-from .program import IN_REASONING, ON_ANY_LINE, ON_ITS_LINE, OPEN_BARE_CALLS, OPEN_CALLS, MarkerRule, Program
+from .program import IN_REASONING, ON_ANY_LINE, ON_ITS_LINE, OPEN_BARE_CALLS, MarkerRule, Program
 from .signals import AGAIN, DONE, MORE, NO_MATCH
-from .tentative_calls import ALONE, IN_REASONING_TEXT, QUOTED, RECOVER
+from .speculation import NO_SECTION
+from .tentative_calls import ALONE, DRAFTS_RECOVER, IN_REASONING_TEXT, QUOTED
 
 
 class Runner(ReaderContext):
@@ -283,26 +285,28 @@ class Runner(ReaderContext):
         if self._text.in_fence:
             self.report("fenced_call", cur.pos, end)
         if self.tentative is None:
-            if self.state.region == IN_REASONING and self.reasoning_calls == RECOVER:
+            if self.state.region == IN_REASONING and self.reasoning_calls == DRAFTS_RECOVER:
                 self.begin_tentative_calls(IN_REASONING_TEXT)
-            elif rule.where in (ON_ITS_LINE, ON_ANY_LINE):
+            elif rule.place in (ON_ITS_LINE, ON_ANY_LINE):
                 self.begin_tentative_calls(ALONE)
             elif self._text.quotes:
                 self.begin_tentative_calls(QUOTED)
             elif not self.has_id(cur.pos, end):
-                self._begin_quotation(self._text.closing_sign)
+                self._begin_quotation()
         self._text.unproven = self.checks_ids and not self.has_id(cur.pos, end)
         opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[cur.pos : end]
         cur.pos += len(opener)
         calls = self._calls or self._call_reader()
-        misses_section = rule.missing_section != "" and not self.in_section
-        calls.enter(rule.entries, rule.ambiguous or misses_section, rule.kind == OPEN_CALLS, opener)
+        misses_section = rule.missing_section != "" and self.section == NO_SECTION
+        is_word = rule.ambiguous or misses_section
+        calls.enter(rule.entries, A_WORD if is_word else A_MARKER if opener else NO_MARKER, opener)
         if misses_section:
             self.report("missing_open", cur.pos - len(opener), cur.pos)
             calls.recover()
 
-    def _begin_quotation(self, closing: str) -> None:
+    def _begin_quotation(self) -> None:
         """Begin tentative calls if there is a sign that may close a quotation after them."""
+        closing = self._text.closing_sign
         if closing:
             self.begin_tentative_calls(QUOTED)
             assert self.tentative is not None

@@ -89,7 +89,6 @@ class SpecialTokens:
     the Format's."""
 
     def __init__(self, special: dict[str, int], unknown: dict[str, int]) -> None:
-        self.empty: bool = not (special or unknown)
         self.own: dict[int, str] = {i: text for text, i in special.items()}
         self.unknown: dict[int, str] = {i: text for text, i in unknown.items()}
         self.literals: dict[int, str] = {**self.unknown, **self.own}

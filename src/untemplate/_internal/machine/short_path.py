@@ -23,7 +23,7 @@ _MOST_HELD: Final = 256
 """Characters that the path holds back: longer runs of white space are read. It changes no result."""
 _MOST_SEARCHED: Final = 1024
 """Characters of a text with the first character of a literal: a longer one is read, and not searched before."""
-_NO_IDS: Final[frozenset[int]] = frozenset()
+NO_IDS: Final[frozenset[int]] = frozenset()
 
 
 @final
@@ -48,10 +48,8 @@ class ShortPath:
         """In the arguments of a call: the next text → what to emit for it; None if it must be read."""
         self.call: int = 0
         """Number of that call."""
-        self.special: frozenset[int] = _NO_IDS
-        """Ids of special tokens."""
-        self.takes_ids: bool = False
-        """True if deltas with ids may pass."""
+        self.special: frozenset[int] | None = None
+        """Ids of special tokens, with which no delta may pass. None: no delta with any id may."""
         self.takes_text: bool = True
         """True if deltas without ids may pass: once ids have come, such text may be ahead of them."""
         self.texts: list[str] = []
@@ -86,11 +84,19 @@ class ShortPath:
         self.held = ""
         self.begun = 0
 
+    def may_be_counted(self, ids: Sequence[int]) -> bool:
+        """True if a delta, which is read, may be counted later with others: it has no special token, and none is
+        awaited."""
+        if not ids:
+            return self.takes_text
+        return self.special is not None and self.special.isdisjoint(ids)
+
     def passes(self, text: str, ids: Sequence[int]) -> str | None:
         """Take a delta if it may pass. Return what is to be emitted for it as text of this kind, "" if that is nothing
         yet; None if it must be read. Call it only if there is text, and something may pass."""
         if ids:
-            if not (self.takes_ids and self.special.isdisjoint(ids)):
+            special = self.special
+            if special is None or not special.isdisjoint(ids):
                 return None
         elif not self.takes_text:
             return None
@@ -136,7 +142,7 @@ class ShortPath:
         if len(undecided) > self._most_held:
             return None
         value = self.value
-        put = piece if value is None else value(piece)
+        put = piece if value is None or not piece else value(piece)
         if put is not None:
             self.held = undecided
             self.begun = begun

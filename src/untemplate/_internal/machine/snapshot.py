@@ -45,7 +45,7 @@ def snapshot(machine: Machine) -> Snapshot:
     return Snapshot(
         MODES[mode][0],
         PHASES[calls.phase] if in_call and calls is not None else "",
-        calls.syntax.path if in_call and calls is not None else machine.state.name,
+        calls.group.syntax.path if in_call and calls is not None else machine.state.name,
         decided,
         _why(machine, mode) if decided < machine.base + len(machine.cur.text) else "",
     )

@@ -11,6 +11,12 @@ from .growing import NO_TEXTS, grown
 from .lexer import Cursor
 from .program import IN_CONTENT, TextState
 
+# The section around the calls that are being read.
+NO_SECTION: Final = 0
+OPEN_SECTION: Final = 1
+TEXT_SECTION: Final = 2
+"""An open one whose opener has become text with its first call, so that its closer is text too."""
+
 
 @final
 class Speculation:
@@ -20,8 +26,8 @@ class Speculation:
         self.active: bool = False
         self.origin: TextState = origin
         """The state in which it began."""
-        self.in_section: bool = False
-        """True if a section of calls was open there."""
+        self.section: int = NO_SECTION
+        """The section of calls there: NO_SECTION, OPEN_SECTION or TEXT_SECTION."""
         self.calls: int = 0
         """Number of calls before it."""
         self.spaces: tuple[str, ...] = ()
@@ -36,20 +42,18 @@ class Speculation:
         """End of the last close of calls without a call, counted from their opener; 0 if none has come."""
         self.undecided: int = -1
         """Number of the speculation that was undecided at the end of the output; -1 before that."""
-        self.section_is_text: bool = False
-        """True if the opener of the section has become text, so that its closer is text too."""
         self._kept: list[str] = NO_TEXTS
         self._start: int = 0
         """Where it begins in the cursor's text, or, if characters are kept already, where they end."""
         self._looked_at: int = 0
         """Where the part of the output ends that has become text and has been searched again."""
 
-    def begin(self, pos: int, opener: int, origin: TextState, in_section: bool, calls: int, spaces: list[str]) -> None:
+    def begin(self, pos: int, opener: int, origin: TextState, section: int, calls: int, spaces: list[str]) -> None:
         """Begin at ``pos`` of the cursor's text, with an opener of so many characters."""
         self.active = True
         self.number += 1
         self.origin = origin
-        self.in_section = in_section
+        self.section = section
         self.calls = calls
         self.spaces = tuple(spaces)
         self._start = pos

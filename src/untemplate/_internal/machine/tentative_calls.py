@@ -21,11 +21,11 @@ from .ledger import Ledger
 from .program import MarkerRule
 
 # When a call inside reasoning counts.
-RECOVER: Final = 0
+DRAFTS_RECOVER: Final = 0
 """If no text follows it."""
-IMMEDIATELY: Final = 1
+DRAFTS_IMMEDIATELY: Final = 1
 """As soon as it is read."""
-NEVER: Final = 2
+DRAFTS_NEVER: Final = 2
 
 # Kinds of tentative calls.
 IN_REASONING_TEXT: Final = 0

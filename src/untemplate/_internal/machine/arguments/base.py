@@ -14,7 +14,7 @@ from typing import final
 
 from ....tools import ToolSet
 from ..diagnostics import DiagnosticCode
-from ..lexer import Cursor, GoesOn, Literals
+from ..lexer import Cursor, Literals
 from ..mypyc_compat import mypyc_attr
 from ..signals import AGAIN, NO_MATCH
 
@@ -30,6 +30,8 @@ class ArgumentWriter:
 class CallHandler(ArgumentWriter):
     """Takes the arguments of a call, and what else a reader finds out about the call."""
 
+    committed: bool = False
+    """True if this is a call for good."""
     records: bool = True
     """True if the kind of each part is recorded. If not, only the end of the last one is: many marks may be one."""
 
@@ -78,32 +80,19 @@ class ArgumentReader:
 
     valid: bool = True
     """True if what was put is known to be valid JSON, once the arguments have ended."""
-    records_itself: bool = False
-    """True if it records the kind of each part of its text; if not, all of it is arguments."""
     broken: DiagnosticCode = "broken_arguments"
-    """The problem with arguments that break."""
-    ends_where_it_breaks: bool = False
-    """True if broken arguments end there; if not, the rest is passed on as written."""
+    """The problem with arguments that break. Broken JSON is passed on as written; others end where they break."""
 
     def step(self, cur: Cursor, call: CallHandler) -> int:
         return NO_MATCH
 
-    def passed(self, text: str) -> str | None:
-        """Return the JSON of text in the middle of a long value, "" if there is nothing to put yet; None if it must be
-        read, and nothing has happened."""
-        return None
-
     def pass_on(self, text: str) -> int:
-        """Take note of text that ``passed`` has taken. Return how many characters at its end wait for what follows."""
+        """Take note of text that has passed. Return how many characters at its end wait for what follows."""
         return 0
 
-    def open_path(self, cur: Cursor) -> None:
-        """Let the next text take the short path, if there is one here."""
-
-    @property
-    def goes_on(self) -> GoesOn | None:
-        """The test for text that decides nothing."""
-        return None
+    def look_ahead(self, cur: Cursor) -> None:
+        """Set how the next text may take a short path, if there is one here: ``goes_on`` of the cursor, ``passed`` and
+        ``stops``. Of these, ``passed`` counts where all text has been read."""
 
     def cut(self, cur: Cursor, call: CallHandler) -> None:
         """Put what there is of a key or value in which the output was cut."""
@@ -121,10 +110,6 @@ class CallBeginning(CallHandler):
         """Most characters that a reader may keep."""
         self.name: str = ""
         """The name of the call; empty if it is not known yet."""
-        self.committed: bool = False
-        """True if this is a call for good."""
-        self.bare: bool = False
-        """True if the calls may have no marker."""
         self.marked: bool = False
         """True if the opener of the call was written."""
         self.opened: bool = True
@@ -135,6 +120,11 @@ class CallBeginning(CallHandler):
         """True if any text may be the arguments."""
         self.reader_before: ArgumentReader | None = None
         """The reader of an earlier call, which may read this one as well."""
+
+    @property
+    def bare(self) -> bool:
+        """True if the calls may have no marker."""
+        return False
 
     @property
     def in_section(self) -> bool:
@@ -176,8 +166,8 @@ class CallBeginning(CallHandler):
         """Pass on the arguments as written."""
         return AGAIN
 
-    def end_arguments(self, valid: bool) -> int:
-        """Take note that the arguments have ended. ``valid``: they are known to be JSON."""
+    def end_arguments(self, ending: int) -> int:
+        """Take note that the arguments have ended. ``ending``: WHOLE, or VALID if they are known to be JSON."""
         return AGAIN
 
 

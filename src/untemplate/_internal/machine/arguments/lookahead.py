@@ -26,7 +26,10 @@ _MAX_OPENERS: Final = 6
 """Most literals that one opener of a call is made of: those of the section, the call and the name, each doubled."""
 _SHORTEST_DAMAGED: Final = 5
 """Fewest characters of a marker that is recognised although it is damaged."""
-_MISSPELLED: Final = re.compile(r"[^<>\n]{0,8}>")
+_MOST_WRONG: Final = 8
+"""Most characters by which the name of a close tag is too long. No output seen has more; beyond them it is another
+tag."""
+_MISSPELLED: Final = re.compile(rf"[^<>\n]{{0,{_MOST_WRONG}}}>")
 
 # The place of a literal in its line.
 QUOTED: Final = 0
@@ -81,7 +84,7 @@ def whole_opener(
         if pos < 0:
             return NO_MATCH
     found = name.ends.first(text, pos, pos + MAX_NAME, cur.final)
-    stop = found.start() if found is not None else len(text) if cur.final else name.ends.undecided_from(text, pos)
+    stop = name.ends.end_before(found, text, pos, cur.final)
     word = text[pos:stop].strip(WS)
     if len(word) > MAX_NAME or "\n" in word or name.illegal.search(word) is not None:
         return NO_MATCH
@@ -119,13 +122,13 @@ def begins_line(text: str, pos: int) -> bool:
 
 def misspelled_tag(cur: Cursor, start: int, name: str) -> int:
     """Return where a tag ends whose name is at ``start`` and that may be a misspelled one of this ``name``: with up to
-    eight characters more, or without its end. NO_MATCH or MORE."""
+    ``_MOST_WRONG`` characters more, or without its end. NO_MATCH or MORE."""
     text = cur.text
     stem = start + len(name)
     if not text.startswith(name, start):
         return MORE if not cur.final and name.startswith(text[start:]) else NO_MATCH
     rest = _MISSPELLED.match(text, stem)
-    if rest is None and not cur.final and len(text) - stem < 9 and not set("<\n").intersection(text[stem:]):
+    if rest is None and not cur.final and len(text) - stem <= _MOST_WRONG and not set("<\n").intersection(text[stem:]):
         return MORE
     return stem if rest is None else rest.end()
 

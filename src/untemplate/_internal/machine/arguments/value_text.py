@@ -21,9 +21,12 @@ _ELEMENT: Final = re.compile(rf"[{WS}]*+<(\w{{1,64}})>([^<>]*+)</\1>[{WS}]*+")
 """Matches an element that models write around a value: no value that is not a string looks like it."""
 
 STREAM: Final = 0
-_HOLD: Final = 1
-_MAYBE_NULL: Final = 2
-_HOLD_JSON: Final = 3
+"""It is a string, of which nothing is kept."""
+STRING: Final = 1
+"""It is a string, of which the beginning, or a part of an entity, was kept."""
+_HOLD: Final = 2
+_MAYBE_NULL: Final = 3
+_HOLD_JSON: Final = 4
 """The markup itself declares the value to be JSON."""
 
 
@@ -31,13 +34,12 @@ _HOLD_JSON: Final = 3
 class ValueText:
     """Converts the values of one call, one after another."""
 
-    def __init__(self, unescape: bool, max_held: int) -> None:
-        """``unescape``: the text has XML's entities."""
-        self.handling: int = STREAM
-        """STREAM: the value is a string, and what comes is put at once."""
-        self.streams: bool = not unescape
-        """True if nothing of the value is kept: it is a string without XML's entities."""
-        self._unescape: bool = unescape
+    def __init__(self, escape: str, max_held: int) -> None:
+        """``escape``: how the text is escaped, as in the Format; only XML's entities are read."""
+        self._string: int = STRING if escape == "xml" else STREAM
+        """How a value is handled that is a string from its beginning."""
+        self.handling: int = self._string
+        """The kind of the value, and how much of it is kept: STREAM, STRING, or a number above them."""
         self._param: Param | None = None
         self._parts: list[str] = []
         self._word: str = ""
@@ -62,12 +64,11 @@ class ValueText:
         if is_string == "false":
             self.handling = _HOLD_JSON
         elif self._param is None or self._param.streams:
-            self.handling = STREAM
+            self.handling = self._string
         else:
             self.handling = _MAYBE_NULL if self._param.nullable else _HOLD
-        self.streams = self.handling == STREAM and not self._unescape
         self._parts = []  # a call that became text may have ended inside a value
-        if not self.streams:
+        if self.handling != STREAM:
             self._word = ""
             self._gap = False
             self._size = 0
@@ -82,15 +83,15 @@ class ValueText:
     @property
     def beginning(self) -> str:
         """What to put before the value."""
-        return '"' if self.handling == STREAM else ""
+        return '"' if self.handling <= STRING else ""
 
     def add(self, piece: str, call: CallHandler) -> None:
         """Add text to the value."""
-        if self.streams:
+        if self.handling == STREAM:
             call.put(json_escape(piece))
             return
         self._parts.append(piece)
-        if self.handling != STREAM:
+        if self.handling != STRING:
             # It is too long if it waits still at the first character that is too much, however the text was cut.
             room = self.max_held - self._size
             self._size += len(piece)
@@ -98,10 +99,10 @@ class ValueText:
             self.too_long = waits and room < len(piece)
             if waits and not self.too_long:
                 return
-            self.handling = STREAM
+            self.handling = STRING
             call.put('"')
         text = "".join(self._parts)
-        if not self._unescape:
+        if self._string == STREAM:
             self._parts = []
             call.put(json_escape(text))
         else:
@@ -130,22 +131,22 @@ class ValueText:
 
     def last(self, piece: str, call: CallHandler, end: int) -> str:
         """Add the last text of the value, whose end is at ``end`` of the cursor's text. Return what to put."""
-        if self.streams:
+        if self.handling == STREAM:
             return json_escape(piece) + '"'
         if piece:
             self.add(piece, call)
         if self.too_long:
             call.report("held_too_long", end, end)
         text = "".join(self._parts)
-        if self._unescape:
+        if self._string == STRING:
             text = unescape_xml(text)
         self._parts = []
-        if self.handling == STREAM:
+        if self.handling == STRING:
             return json_escape(text) + '"'
         if self.handling == _HOLD_JSON:
             return _as_json(text)
         assert self._param is not None
-        element = None if self._param.may_be_string or self._unescape else _ELEMENT.fullmatch(text)
+        element = None if self._param.may_be_string or self._string == STRING else _ELEMENT.fullmatch(text)
         if element is not None:
             inner = self._param.encode(element.group(2))
             if inner[0] != '"':
@@ -158,7 +159,7 @@ class ValueText:
         it put that."""
         text = "".join(self._parts)
         self._parts = []
-        if self.handling == STREAM:
+        if self.handling <= STRING:
             if rest or text:
                 call.put(json_escape(text + rest))
                 return True

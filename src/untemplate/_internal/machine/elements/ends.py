@@ -38,6 +38,9 @@ _EDGES: Final = ("", "/", " ", "\t")
 """Beginnings that no name has."""
 _MANY_PIECES: Final = 32
 """Pieces of the text after which they are joined."""
+_MAX_CHAIN: Final = 4 * MAX_LOOKAHEAD
+"""Most characters of a chain of closes: those of an element, the arguments, the call and the section. No output seen
+has more; beyond them the text continues."""
 _LONGEST_PLAIN: Final = 2
 """Length of ``</``."""
 _RANKS: Final = {tags.ELEMENT_CLOSE: 0, tags.ARGUMENTS_CLOSE: 1, tags.CALL_CLOSE: 2, tags.SECTION_CLOSE: 3}
@@ -142,6 +145,12 @@ class OpenElements:
         self.markup = (own >= 0 or kind in tags.OPENERS or kind in tags.CLOSES) and self._is_written(found.group())
         if own >= 0:
             return self._at_own_close(cur, start, found.group(), own, call)
+        return self._at_other(cur, found, kind, call)
+
+    def _at_other(self, cur: Cursor, found: re.Match[str], kind: int, call: CallHandler) -> int:
+        """Decide at a literal of this kind that is not the element's own close."""
+        start = found.start()
+        end = found.end()
         if kind == tags.KEY_OPEN:
             return self._at_open(cur, end) if self._spells(found.group(), kind) else NO_MATCH
         if kind == tags.ELEMENT_CLOSE:
@@ -164,13 +173,17 @@ class OpenElements:
             if verdict != NO_MATCH or self._quotation_took:
                 return verdict
         if not self._spells(opener, tags.ELEMENT_CLOSE):
-            self.markup = False
-            follows = self._may_follow(cur, end, False)
-            if follows == ENDS and self._is_damaged(cur.text[cur.pos : start], opener):
-                return ENDS_MISSPELLED
-            return ENDS_AS_VARIANT if follows == ENDS else follows
+            return self._at_variant(cur, start, opener, end)
         follows = self._may_follow(cur, end, True)
         return self._stray_text(cur, end, call) if follows == NO_MATCH else follows
+
+    def _at_variant(self, cur: Cursor, start: int, opener: str, end: int) -> int:
+        """Decide at the element's own close if it is spelled in another way than the opener."""
+        self.markup = False
+        follows = self._may_follow(cur, end, False)
+        if follows != ENDS:
+            return follows
+        return ENDS_MISSPELLED if self._is_damaged(cur.text[cur.pos : start], opener) else ENDS_AS_VARIANT
 
     def _is_damaged(self, before: str, opener: str) -> bool:
         """True if the text ends in a damaged part of its close: the one before ``opener``."""
@@ -209,31 +222,28 @@ class OpenElements:
         self.end = after
         name = self.name(cur, end, after)
         outer = self.around[-1]
+        is_same = name == self.element.name
         self.markup = name in outer.node.properties() or self._may_be_own(end)
-        if self.quotation.shows_call() or (name == self.element.name and outer.holds != ARRAY):
-            if name == self.element.name:
+        if self.quotation.shows_call() or (is_same and outer.holds != ARRAY):
+            if is_same:
                 self.quotation.show_key()
             return NO_MATCH
+        return ENDS_BEFORE if self._may_be_next(name, outer) else NO_MATCH
+
+    def _may_be_next(self, name: str, outer: Element) -> bool:
+        """True if an element of this name may be the next one in ``outer``."""
         if outer.holds == ARRAY:
-            return ENDS_BEFORE if name == self.syntax.item else NO_MATCH
-        return ENDS_BEFORE if name in outer.node.properties() and name not in outer.seen else NO_MATCH
+            return name == self.syntax.item
+        return name in outer.node.properties() and name not in outer.seen
 
     def _at_close(self, cur: Cursor, end: int, spells: bool, call: CallHandler) -> int:
         """Decide at a close tag that is not this element's: it ends the text if it is that of an element around it, or
         a misspelled one. ``spells``: it begins as the tags of this element do."""
         if self.quotation.shows_call():
             return NO_MATCH
-        wrong = misspelled_tag(cur, end, self.element.name)
-        if wrong == MORE:
-            return MORE
-        if wrong - end > 2 * len(self.element.name) + 1:  # another name, which begins with a short one
-            wrong = NO_MATCH
-        if wrong >= 0:
-            self.end = wrong
-            follows = self._may_follow(cur, wrong, False)
-            if follows != NO_MATCH:
-                return ENDS_MISSPELLED if follows == ENDS else follows
-            self.end = end
+        verdict = self._at_misspelled(cur, end)
+        if verdict != NO_MATCH:
+            return verdict
         after = self.tag(cur, end)
         if after < 0 or not spells:
             self.markup = spells and end - self._literal > _LONGEST_PLAIN
@@ -246,6 +256,19 @@ class OpenElements:
         follows = self._may_follow(cur, after, True)
         return ENDS_BEFORE if follows == ENDS else follows
 
+    def _at_misspelled(self, cur: Cursor, end: int) -> int:
+        """Decide at a close tag, whose name is at ``end``, if it is this element's, misspelled."""
+        wrong = misspelled_tag(cur, end, self.element.name)
+        if wrong == MORE:
+            return MORE
+        # A longer one is another name, which begins with a short one.
+        if wrong < 0 or wrong - end > 2 * len(self.element.name) + 1:
+            return NO_MATCH
+        follows = self._may_follow(cur, wrong, False)
+        if follows != NO_MATCH:
+            self.end = wrong
+        return ENDS_MISSPELLED if follows == ENDS else follows
+
     def _may_follow(self, cur: Cursor, end: int, correct: bool) -> int:
         """Return ENDS if the text at ``end`` may follow a close tag. After a tag that is not ``correct``, the output
         must go on, and not with another close of this element."""
@@ -253,14 +276,16 @@ class OpenElements:
         if pos < 0:
             return NO_MATCH
         if pos >= len(cur.text):
-            return MORE if not cur.final else ENDS if correct else NO_MATCH
+            return _at_output_end(cur, correct)
         found = self.syntax.tags.at(cur.text, pos, cur.final)
         if found == NO_MATCH and cur.final and correct and self.syntax.tags.undecided(cur.text, pos):
             return ENDS
         if found < 0:
             return found
         own = NO_MATCH if correct else self.closes(cur, pos, self.element.name)
-        return ENDS if own == NO_MATCH else MORE if own == MORE else NO_MATCH
+        if own == NO_MATCH:
+            return ENDS
+        return MORE if own == MORE else NO_MATCH
 
     def _stray_text(self, cur: Cursor, end: int, call: CallHandler) -> int:
         """Return ENDS if there is only stray text between a close tag, which ends at ``end``, and the next element, or
@@ -275,8 +300,14 @@ class OpenElements:
             return NO_MATCH
         if found is None or (not cur.final and literals.longer_from(text, end, at) >= 0):
             return MORE
+        return self._after_stray(cur, end, found, call)
+
+    def _after_stray(self, cur: Cursor, end: int, found: re.Match[str], call: CallHandler) -> int:
+        """Decide at the literal after the text that may be stray, which begins at ``end``."""
+        text = cur.text
+        at = found.start()
         kind = self.kind(cur, at, found.end())
-        if kind in (tags.ARGUMENTS_CLOSE, tags.CALL_CLOSE, tags.SECTION_CLOSE):
+        if kind in tags.CLOSES:
             pos = after_spaces(text, end)
             if pos < 0 or not begins_line(text, pos) or text[at - 1] != "\n":
                 return NO_MATCH
@@ -336,30 +367,41 @@ class OpenElements:
     def _follows(self, cur: Cursor, pos: int, call: CallHandler) -> int:
         """Return what follows a chain of closes, the innermost first: DONE for the end of the output, AGAIN for another
         call, NO_MATCH for anything else, or MORE."""
-        text = cur.text
-        limit = pos + 4 * MAX_LOOKAHEAD
+        limit = pos + _MAX_CHAIN
         rank = 0
         while pos < limit:
-            pos = after_spaces(text, pos)
+            pos = after_spaces(cur.text, pos)
             if pos < 0:
                 return NO_MATCH
-            end = self.marker(cur, pos, call) if pos < len(text) else MORE
+            end = self.marker(cur, pos, call) if pos < len(cur.text) else MORE
             if end < 0:
-                return DONE if cur.final and (end == MORE or self.syntax.tags.undecided(text, pos)) else end
+                return DONE if cur.final and (end == MORE or self.syntax.tags.undecided(cur.text, pos)) else end
             kind = self.kind(cur, pos, end)
-            if kind == tags.TURN_END:
-                if call.has_id(pos, end):
-                    return DONE
-                pos = end
-                continue
             if kind in tags.OPENERS:
                 opened = self._whole_opener(cur, pos)
                 return AGAIN if opened >= 0 else opened
-            here = _RANKS.get(kind, -1)
-            if here < rank or (here == rank and here):
-                return NO_MATCH
-            rank = here
-            pos = end if here else self.tag(cur, end)
-            if pos < 0:
-                return MORE if pos == MORE and not cur.final else NO_MATCH
+            if kind != tags.TURN_END:
+                rank, pos = self._after_close(cur, kind, end, rank)
+                if pos < 0:
+                    return pos
+            elif call.has_id(pos, end):
+                return DONE
+            else:
+                pos = end
         return NO_MATCH
+
+    def _after_close(self, cur: Cursor, kind: int, end: int, rank: int) -> tuple[int, int]:
+        """Return the rank of a close of this kind, and where it ends; its literal ends at ``end``. The place is
+        NO_MATCH if such a close does not come after one of ``rank``, or MORE."""
+        here = _RANKS.get(kind, -1)
+        if here < rank or (here == rank and here):
+            return rank, NO_MATCH
+        pos = end if here else self.tag(cur, end)
+        return here, NO_MATCH if pos == MORE and cur.final else pos
+
+
+def _at_output_end(cur: Cursor, correct: bool) -> int:
+    """Return ENDS if the output may end after a close tag, or MORE if it does not end there."""
+    if not cur.final:
+        return MORE
+    return ENDS if correct else NO_MATCH

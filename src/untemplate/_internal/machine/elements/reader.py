@@ -23,7 +23,7 @@ from ..arguments.lookahead import (
     ENDS_MISSPELLED,
     MAX_LOOKAHEAD,
 )
-from ..arguments.value_text import STREAM, ValueText
+from ..arguments.value_text import STRING, ValueText
 from ..diagnostics import DiagnosticCode
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from ..lexer import SPACES, WS, Cursor
@@ -47,12 +47,10 @@ _REPORTS: Final[dict[int, DiagnosticCode]] = {
 class ElementReader(ArgumentReader):
     """Reads arguments in elements up to what closes them."""
 
-    records_itself = True
-
     def __init__(self, syntax: ElementsSyntax, node: SchemaNode, max_held: int) -> None:
         """``node``: the place of the arguments in the tool's schema."""
         self._syntax: ElementsSyntax = syntax
-        self._value: ValueText = ValueText(False, max_held)
+        self._value: ValueText = ValueText("none", max_held)
         self._ends: OpenElements = OpenElements(syntax, node)
         self._has_markup: bool = False
         """True if markup of the call in the text was reported."""
@@ -74,8 +72,8 @@ class ElementReader(ArgumentReader):
     def passed(self, text: str) -> str | None:
         return json_escape(text)
 
-    def open_path(self, cur: Cursor) -> None:
-        if self._ends.element.holds == TEXT and self._value.handling == STREAM:
+    def look_ahead(self, cur: Cursor) -> None:
+        if self._ends.element.holds == TEXT and self._value.handling <= STRING:
             cur.passed = self.passed
             cur.stops = self._syntax.tags
 
@@ -121,23 +119,27 @@ class ElementReader(ArgumentReader):
             return MORE
         kind = -1 if end < 0 else self._ends.kind(cur, cur.pos, end)
         if kind in (tags.KEY_OPEN, tags.ELEMENT_CLOSE):
-            after = self._ends.tag(cur, end)
-            if after == MORE:
-                return MORE
-            if after < 0:
-                return self._drop(cur, call)
-            self._dropping = False
-            if kind == tags.KEY_OPEN:
-                self._begin(cur, end, after, call)
-            else:
-                self._close_tag(cur, end, after, call)
-            return AGAIN
+            return self._read_tag(cur, kind, end, call)
         if kind < 0:
             return self._drop(cur, call)
         if kind in tags.OPENERS:
             call.report("missing_close", cur.pos, cur.pos)
         self._close_all(cur, call)
         return DONE
+
+    def _read_tag(self, cur: Cursor, kind: int, name_start: int, call: CallHandler) -> int:
+        """Read the tag at the cursor, or drop the text if it is not one."""
+        after = self._ends.tag(cur, name_start)
+        if after == MORE:
+            return MORE
+        if after < 0:
+            return self._drop(cur, call)
+        self._dropping = False
+        if kind == tags.KEY_OPEN:
+            self._begin(cur, name_start, after, call)
+        else:
+            self._close_tag(cur, name_start, after, call)
+        return AGAIN
 
     def _drop(self, cur: Cursor, call: CallHandler) -> int:
         """Drop text between elements up to the next marker."""
@@ -191,28 +193,32 @@ class ElementReader(ArgumentReader):
     def _read_opened(self, cur: Cursor, call: CallHandler) -> int:
         """Read the beginning of an element that may hold text or elements."""
         element = self._ends.element
-        found = SPACES.match(cur.text, cur.pos)
-        at = cur.pos if found is None else found.end()
+        at = cur.spaces()
         spaces = at - cur.pos
         if spaces <= MAX_LOOKAHEAD and (at >= len(cur.text) or self._syntax.tags.undecided(cur.text, at)):
             return MORE
         end = self._ends.closes(cur, at, element.name)
         if end >= 0 and self._is_container():
-            call.put("[" if element.node.is_array else "{")
-            element.holds = ARRAY if element.node.is_array else OBJECT
+            self._begin_container(element.node.is_array, call)
             return AGAIN
         opener = NO_MATCH if spaces > MAX_LOOKAHEAD else self._ends.marker(cur, at, call)
         if end == MORE or opener == MORE:
             return MORE
         if opener >= 0 and cur.text[at:opener] == element.opener and end < 0:
-            after = self._ends.tag(cur, opener)
-            if after == MORE:
-                return MORE
-            if after >= 0 and len(self._ends.around) < MAX_DEPTH:
-                self._begin_container(self._ends.name(cur, opener, after), call)
-                return AGAIN
-            if after >= 0:
-                call.report("nested_too_deep", at, after)
+            return self._read_first_element(cur, at, opener, call)
+        self._begin_text(call)
+        return AGAIN
+
+    def _read_first_element(self, cur: Cursor, at: int, name_start: int, call: CallHandler) -> int:
+        """Begin an element that holds another one, whose tag is at ``at``, or a text if that is no tag."""
+        after = self._ends.tag(cur, name_start)
+        if after == MORE:
+            return MORE
+        if after >= 0 and len(self._ends.around) < MAX_DEPTH:
+            self._begin_container(self._is_array(self._ends.name(cur, name_start, after)), call)
+            return AGAIN
+        if after >= 0:
+            call.report("nested_too_deep", at, after)
         self._begin_text(call)
         return AGAIN
 
@@ -221,17 +227,16 @@ class ElementReader(ArgumentReader):
         param = self._ends.element.node.param
         return param is not None and "string" not in param.types
 
-    def _begin_container(self, first: str, call: CallHandler) -> None:
-        """Decide by the name of the first element inside if this one is an array or an object."""
-        element = self._ends.element
-        node = element.node
+    def _is_array(self, first: str) -> bool:
+        """True if the element is an array, by the name of the first one inside it."""
+        node = self._ends.element.node
         item = first == self._syntax.item and first not in node.properties()
-        if node.is_array and (item or not node.is_object):
-            element.holds = ARRAY
-            call.put("[")
-        else:
-            element.holds = OBJECT
-            call.put("{")
+        return node.is_array and (item or not node.is_object)
+
+    def _begin_container(self, is_array: bool, call: CallHandler) -> None:
+        """Begin to read the elements of an array or an object."""
+        self._ends.element.holds = ARRAY if is_array else OBJECT
+        call.put("[" if is_array else "{")
 
     def _close_tag(self, cur: Cursor, start: int, end: int, call: CallHandler) -> None:
         """Read the close tag of an element around this one, or drop it if no such element is open."""
@@ -272,7 +277,7 @@ class ElementReader(ArgumentReader):
             found = stops.find(text, search)
             if found is None:
                 # The beginning of a marker at the end of the output is part of a string, but not of a number.
-                streams = cur.final and self._value.handling == STREAM
+                streams = cur.final and self._value.handling <= STRING
                 self._add(cur, len(text) if streams else stops.undecided_from(text, cur.pos), call)
                 return MORE
             at = found.start()
@@ -290,16 +295,20 @@ class ElementReader(ArgumentReader):
             self._add(cur, at, call)
             if verdict == MORE:
                 return MORE
-            call.mark(MARKUP, at)
-            code = _REPORTS.get(verdict)
-            if code is not None:
-                call.report(code, at, at if code == "missing_close" else self._ends.end)
-            if verdict != ENDS_BEFORE:
-                cur.pos = self._ends.end
-                call.mark(DROPPED if verdict == ENDS_MISSPELLED else MARKUP, cur.pos)
-            self._value.close(call, cur.pos)
-            self._ends.element = self._ends.around.pop()
+            self._end_text(cur, at, verdict, call)
             return AGAIN
+
+    def _end_text(self, cur: Cursor, at: int, verdict: int, call: CallHandler) -> None:
+        """End the text at the literal that is at ``at``."""
+        call.mark(MARKUP, at)
+        code = _REPORTS.get(verdict)
+        if code is not None:
+            call.report(code, at, at if code == "missing_close" else self._ends.end)
+        if verdict != ENDS_BEFORE:
+            cur.pos = self._ends.end
+            call.mark(DROPPED if verdict == ENDS_MISSPELLED else MARKUP, cur.pos)
+        self._value.close(call, cur.pos)
+        self._ends.element = self._ends.around.pop()
 
     def _add(self, cur: Cursor, end: int, call: CallHandler) -> None:
         if end > cur.pos:

@@ -7,12 +7,13 @@ from typing import Final, final
 
 from ..arguments.base import CallBeginning
 from ..arguments.lookahead import is_nearly
+from ..call_state import VALID, WHOLE
 from ..call_syntax import Body
 from ..ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
 from ..lexer import WS, Cursor, Literals
 from ..names import MAX_NAME
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
-from .call_object import CallObjectReader, begins_call, call_goes_on
+from .call_object import CALL_GOES_ON, CallObjectReader, begins_call
 from .program import ObjectSyntax
 from .reader import EncodedArguments, JsonArguments, whole_object
 
@@ -46,7 +47,7 @@ class JsonBody(Body):
                 return answer
         answer = call.at_close(cur, self.after)
         if answer == DONE:
-            return call.end_arguments(False)
+            return call.end_arguments(WHOLE)
         return self._begin_value(cur, cur.text[cur.pos], call) if answer == AGAIN else answer
 
     def _skip_second_opener(self, cur: Cursor, call: CallBeginning) -> int:
@@ -95,13 +96,14 @@ class JsonBody(Body):
                 call.put(cur.text[cur.pos : end])
                 call.mark(ARGUMENT_TEXT, end)
                 cur.pos = end
-                return call.end_arguments(True)
+                return call.end_arguments(VALID)
             return call.read_with(JsonArguments(self.stops))
         if c == '"':
             if not call.committed and _ENCODED_OBJECT.match(cur.text, cur.pos, cur.pos + MAX_NAME) is None:
                 return call.more_if(_ENCODED_PREFIX, cur.pos)
             call.commit_once()
             call.report("variant_spelling", cur.pos, cur.pos + 1)
+            cur.pos += 1
             return call.read_with(EncodedArguments())
         if call.committed or call.raw:
             call.commit_once()
@@ -126,7 +128,7 @@ class ObjectBody(Body):
         if start is not None:
             return self._read_name(cur, start, call)
         if not syntax.name_is_key and begins_call(cur):
-            cur.goes_on = call_goes_on
+            cur.goes_on = CALL_GOES_ON
             return MORE
         call_object = CallObjectReader(syntax, call.max_held)
         call_object.given_name = call.name
@@ -138,11 +140,12 @@ class ObjectBody(Body):
         call_id = start.group(1) or ""
         name = start.group(2)
         begin = cur.pos = start.end()
-        if call.bare and not call.allowed(name):
+        bare = call.bare
+        if bare and not call.allowed(name):
             return NO_MATCH
         at_arguments = start.lastindex == 3
         # Where a name alone does not make a call, or an id may follow it, the call begins with the arguments.
-        waits = call.bare or (syntax.id_key != "" and not call_id)
+        waits = bare or (syntax.id_key != "" and not call_id)
         call_start = begin if waits and at_arguments else start.end(2)
         if call.records:
             if start.group(1) is not None and syntax.id_key:
@@ -163,7 +166,6 @@ class ObjectBody(Body):
         if at_arguments or not waits:
             call.name = name
             call.commit_once()
-            call_object.committed = True
         if at_arguments:
             call.mark(MARKUP, begin)
             call_object.begin_arguments(call)
@@ -179,4 +181,4 @@ class ObjectBody(Body):
             call.mark(ARGUMENT_TEXT, end)
         call.mark(MARKUP, close_end)
         cur.pos = close_end
-        call.end_arguments(True)
+        call.end_arguments(VALID)

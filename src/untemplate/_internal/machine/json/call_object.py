@@ -60,6 +60,8 @@ def _undecided(key: str, value: str) -> list[re.Pattern[str]]:
 
 _OPEN_MEMBER: Final = _undecided(_STRING, rf'(?:"(?:[^"\\]++(?:"{_SPACES})?)?)?')
 """By phase: text that is read when more has come. A name that is empty is not waited for."""
+CALL_GOES_ON: Final[GoesOn] = _OPEN_MEMBER[_OPEN].match
+"""For the beginning of an object, up to its name."""
 _NO_STRING: Final = _undecided(_STRING, "")
 """The same, where a string is read as it comes."""
 
@@ -91,11 +93,6 @@ def _may_wait(cur: Cursor) -> bool:
     """True if a short string without escapes at the cursor is not complete."""
     short = len(cur.text) - cur.pos <= _SHORT
     return short and not cur.final and not cur.ends_prompt and _OPEN_STRING.match(cur.text, cur.pos) is not None
-
-
-def call_goes_on(kept: str, text: str) -> bool:
-    """True if this is the beginning of an object, up to its name."""
-    return _OPEN_MEMBER[_OPEN].match(kept + text) is not None
 
 
 @final
@@ -138,6 +135,14 @@ class OtherMembers:
                 call.report_at("variant_spelling", *self.values[0])
             call.put("{" + ", ".join(self.texts) + "}")
 
+    def put_cut(self, member: str, cur: Cursor, call: CallHandler) -> None:
+        """Put them as arguments that are cut, with ``member``, in which the object ends; empty if it ends in none."""
+        texts = [*self.texts, member] if member else self.texts
+        if texts:
+            call.put("{" + ", ".join(texts))
+        if member:
+            call.mark(ARGUMENT_TEXT, cur.pos)
+
     def _is_damaged(self, syntax: ObjectSyntax) -> bool:
         """True if the only other member is an object whose key begins as that of the arguments: ``argumentsss``."""
         begins = tuple(key[:_BEGINS] for key in syntax.arguments_keys if len(key) >= _BEGINS)
@@ -147,10 +152,9 @@ class OtherMembers:
 
 @final
 class CallObjectReader(ArgumentReader):
-    """Reads ``{"name": …, "arguments": …}``. The handler sets ``committed`` when it accepts the name."""
+    """Reads ``{"name": …, "arguments": …}``. The handler's ``committed`` is true once it has accepted the name."""
 
     # Each call has a reader of its own, so what begins with the same value for each is set here, once.
-    committed: bool = False
     valid = False
     ready: bool = False
     """True if the name is known and more follows, so that this is a call even if the output ends here."""
@@ -169,8 +173,6 @@ class CallObjectReader(ArgumentReader):
     """Takes the value that is being read."""
     _held: BufferedWriter | None = None
     """Keeps arguments that come before the name."""
-    _open_member: re.Pattern[str] = _OPEN_STRING
-    """Matches text that is not read before more has come."""
 
     def __init__(self, syntax: ObjectSyntax, max_held: int) -> None:
         self._syntax: ObjectSyntax = syntax
@@ -222,9 +224,13 @@ class CallObjectReader(ArgumentReader):
         c = cur.text[cur.pos]
         phase = self._phase
         if phase == _VALUE:
-            if c == '"' and self._key in self._syntax.name_keys and not self._name and _may_wait(cur):
+            if c == '"' and self._is_name_key() and _may_wait(cur):
                 return MORE
             return AGAIN if self._begin_value(cur, c, call) else NO_MATCH
+        return self._read_sign_of(phase, c, cur, call)
+
+    def _read_sign_of(self, phase: int, c: str, cur: Cursor, call: CallHandler) -> int:
+        """Read a key, or the sign ``c`` that goes on or ends the object."""
         if c == "}" and phase in (_KEY, _NEXT):
             cur.pos += 1
             return self._end(cur, call)
@@ -236,11 +242,15 @@ class CallObjectReader(ArgumentReader):
         self._phase = _VALUE if phase == _COLON else _KEY
         return self._read_comma(call) if phase == _NEXT else AGAIN
 
+    def _is_name_key(self) -> bool:
+        """True if the name is the value of the key that has been read."""
+        return not self._name and self._key in self._syntax.name_keys
+
     def _read_comma(self, call: CallHandler) -> int:
         """Begin the call after a comma, if its name is known."""
         self.ready = bool(self._name)
         # The id belongs into the call's first delta, so the call waits for it.
-        begins = self.ready and not self.committed and (self._id != "" or self._syntax.id_key == "")
+        begins = self.ready and not call.committed and (self._id != "" or self._syntax.id_key == "")
         return NO_MATCH if begins and not call.named(self._name, self._id, False) else AGAIN
 
     def _read_key(self, cur: Cursor, call: CallHandler) -> int:
@@ -249,7 +259,7 @@ class CallObjectReader(ArgumentReader):
         if start is not None:
             cur.pos = start.end()
             self._key = start.group(1)
-            if self.committed and self._others is None:
+            if call.committed and self._others is None:
                 call.mark(MARKUP, cur.pos)
                 self.begin_arguments(call)
                 return AGAIN
@@ -283,22 +293,23 @@ class CallObjectReader(ArgumentReader):
             self._phase = _NEXT
             return AGAIN
         self._phase = _OPEN
-        if not self._name and self.given_name:
-            self._name = self.given_name
-            call.report("variant_spelling", cur.pos, cur.pos)
-            call.named_before()
-            if self._arguments and not self._release(call):
+        if not self._name and not (self.given_name and self._take_given_name(cur, call)):
+            return NO_MATCH
+        if not call.committed:
+            call.named(self._name, self._id, self._arguments != _NONE_YET)
+            if not call.committed:
                 return NO_MATCH
-        if not self._name:
-            return NO_MATCH
-        if not self.committed and not call.named(self._name, self._id, self._arguments != _NONE_YET):
-            return NO_MATCH
-        if not self.committed:
-            return NO_MATCH
         if not self._arguments and self._others is not None:
             self._others.put(self._syntax, cur, call)
         self._arguments = _ENDED
         return DONE
+
+    def _take_given_name(self, cur: Cursor, call: CallHandler) -> bool:
+        """Take the name that the object lacks. False if this is not a call."""
+        self._name = self.given_name
+        call.report("variant_spelling", cur.pos, cur.pos)
+        call.named_before()
+        return not self._arguments or self._release(call)
 
     # -- short paths ----------------------------------------------------------------------------------------------
 
@@ -314,27 +325,22 @@ class CallObjectReader(ArgumentReader):
             return None
         phase = self._phase
         syntax = self._syntax
-        waits = not syntax.name_is_key if phase == _OPEN else self._key in syntax.name_keys and not self._name
-        self._open_member = (_OPEN_MEMBER if waits else _NO_STRING)[phase]
-        return self._member_goes_on
-
-    def _member_goes_on(self, kept: str, text: str) -> bool:
-        """True if this is the beginning of a key, or of the name."""
-        return self._open_member.match(kept + text) is not None
+        waits = not syntax.name_is_key if phase == _OPEN else self._is_name_key()
+        return (_OPEN_MEMBER if waits else _NO_STRING)[phase].match
 
     # -- the end of the output ------------------------------------------------------------------------------------
 
     def finish(self, cur: Cursor, call: CallHandler) -> bool:
         """Take note that the output ends here. True if what there is makes a call."""
-        if self.ready and not self.committed:
+        if self.ready and not call.committed:
             call.named(self._name, self._id, False)
         self.flush(cur, call)
-        return self.committed
+        return call.committed
 
     def flush(self, cur: Cursor, call: CallHandler) -> None:
         """Emit what is buffered, as the object ends here. Without a key for arguments the other members, the last one
         perhaps cut, are the arguments; otherwise a cut member is dropped."""
-        if not self.committed:
+        if not call.committed:
             return
         out = self._out
         raw = ""
@@ -342,23 +348,18 @@ class CallObjectReader(ArgumentReader):
             raw = out.take()
         member = _cut_member(self._phase, self._key, raw, self._syntax)
         if not self._arguments:
-            parts = [] if self._others is None else self._others.texts
-            if parts or member:
-                call.put("{" + ", ".join([*parts, member] if member else parts))
-            if member:
-                call.mark(ARGUMENT_TEXT, cur.pos)
+            (self._others or OtherMembers()).put_cut(member, cur, call)
             self._others = None
             self._arguments = _BEGUN
-            return
-        if self._phase != _VALUE or self._what != _IS_ARGUMENTS:
-            if member:
-                call.report("unused_member", cur.pos - len(raw), cur.pos)
-                call.mark(DROPPED, cur.pos)
-        elif raw and not "null".startswith(raw):
-            # a word where the arguments should be
-            call.mark(MARKUP, cur.pos - len(raw))
-            call.put(raw)
-            call.mark(ARGUMENT_TEXT, cur.pos)
+        elif self._phase == _VALUE and self._what == _IS_ARGUMENTS:
+            if not "null".startswith(raw):
+                # a word where the arguments should be
+                call.mark(MARKUP, cur.pos - len(raw))
+                call.put(raw)
+                call.mark(ARGUMENT_TEXT, cur.pos)
+        elif member:
+            call.report("unused_member", cur.pos - len(raw), cur.pos)
+            call.mark(DROPPED, cur.pos)
 
     # -- values ---------------------------------------------------------------------------------------------------
 
@@ -371,20 +372,18 @@ class CallObjectReader(ArgumentReader):
         syntax = self._syntax
         key = self._key
         if syntax.name_is_key and not self._name:
-            if c != "{":
-                return False
             self._name = key
-            return key != "" and self._begin_written_arguments(cur, c, call)
-        if syntax.nested_key and key == syntax.nested_key and c == "{" and self._nesting == _FLAT:
+            return c == "{" and key != "" and self._begin_written_arguments(cur, c, call)
+        if key != "" and key == syntax.nested_key and c == "{" and self._nesting == _FLAT:
             cur.pos += 1
             self._nesting = _INSIDE
             self._phase = _KEY
             return True
-        if key in syntax.name_keys and not self._name:
+        if self._is_name_key():
             return self._begin_name(cur, c, call)
         if key in syntax.arguments_keys and not self._arguments:
             return self._begin_written_arguments(cur, c, call)
-        self._what = _IS_ID if syntax.id_key and key == syntax.id_key else _SKIP
+        self._what = _IS_ID if key != "" and key == syntax.id_key else _SKIP
         self._capture()
         return True
 
@@ -412,14 +411,15 @@ class CallObjectReader(ArgumentReader):
             self._others.drop(call)
             self._others = None
         call.mark(MARKUP, cur.pos)
-        if self._name and not self.committed and not call.named(self._name, self._id, True):
+        if self._name and not call.committed and not call.named(self._name, self._id, True):
             return False
-        if self.committed:
+        if call.committed:
             self._out = call
         else:
             self._out = self._held = BufferedWriter(self._max_held)
         if c == '"':
             call.report("variant_spelling", cur.pos, cur.pos + 1)
+            cur.pos += 1
             self._text = EncodedJsonReader()
             return True
         self._value = JsonReader(self._syntax.stops)
@@ -450,7 +450,7 @@ class CallObjectReader(ArgumentReader):
         else:
             assert self._value is not None
             answer = self._value.step(cur, out)
-            if is_arguments and self.committed and out is not self._held:
+            if is_arguments and call.committed and out is not self._held:
                 self._stream_word(call)
         if is_arguments and (self._out is call or out is self._held):
             call.mark(ARGUMENT_TEXT, cur.pos)
@@ -505,7 +505,7 @@ class CallObjectReader(ArgumentReader):
         if isinstance(out, BufferedWriter) and out is not self._held:
             word = out.take()
             if word != "null":
-                (call if self.committed or self._held is None else self._held).put(word)
+                (call if call.committed or self._held is None else self._held).put(word)
             call.mark(MARKUP if word == "null" else ARGUMENT_TEXT, cur.pos)
         elif value is not None:
             self.valid = value.valid
@@ -515,7 +515,7 @@ class CallObjectReader(ArgumentReader):
         call_id = _string(raw) if raw.startswith('"') else raw
         call.mark(MARKUP, cur.pos - len(raw))
         call.mark(ID_TEXT, cur.pos)
-        if self.committed:
+        if call.committed:
             call.late_id(call_id)
         else:
             self._id = call_id

@@ -10,6 +10,7 @@ from ....format import Marker
 from ..call_syntax import CallSyntax
 from ..lexer import WS
 from .body import JsonBody, ObjectBody
+from .call_object import CALL_GOES_ON
 from .program import ObjectSyntax
 
 _WS: Final = r"[ \t\r\n]*"
@@ -40,4 +41,6 @@ def compile_object(syntax: CallSyntax, body: JsonObject) -> ObjectBody:
         named = rf'"{name}"{_WS}:{_WS}"([^"\\]+)"{_WS},'
         program.start = re.compile(rf"\{{{_WS}{known_id}{named}(?:{follows}())?")
         program.arguments_start = re.compile(rf'"({arguments})"{_WS}:{_WS}(?=\{{)')
+    if not body.name_is_key:
+        syntax.opening = CALL_GOES_ON
     return ObjectBody(program)

@@ -22,6 +22,7 @@ from ...jsontext.scanner import (
 from ...jsontext.well_formed import LOOSE, STANDARD
 from ..arguments.base import ArgumentReader, ArgumentWriter, CallHandler
 from ..diagnostics import DiagnosticCode
+from ..ledger import ARGUMENT_TEXT
 from ..lexer import NO_LITERALS, Cursor, Literals
 from ..signals import DONE, MORE, NO_MATCH
 
@@ -56,8 +57,8 @@ class JsonReader(JsonScanner):
         self.valid: bool = False
         """True if the value is known to be valid JSON."""
         self._flat = flat_text(word_heads)
-        self._counts: bool = stops is None or stops.word_goes_on is not None
-        """True if no literal begins like a number."""
+        self._counting: tuple[int, ...] = (IN_WORD, ANYTHING) if stops is None or stops.word_goes_on is not None else ()
+        """States in which a number may go on; none if a literal begins like a number."""
 
     def step(self, cur: Cursor, out: ArgumentWriter) -> int:
         text = cur.text
@@ -129,7 +130,7 @@ class JsonReader(JsonScanner):
             if text.find('"', 1) < 0 and text.find("\\", 1) < 0:
                 self.state = IN_STRING
                 return text
-        elif self._counts and state in (IN_WORD, ANYTHING):
+        elif state in self._counting:
             if text.isdigit():
                 self.state = IN_WORD
                 return text
@@ -160,18 +161,13 @@ class JsonReader(JsonScanner):
 
 @final
 class EncodedJsonReader:
-    """Decodes a JSON string that holds the JSON text wanted: ``"{\\"a\\": 1}"`` → ``{"a": 1}``."""
-
-    def __init__(self) -> None:
-        self._opened: bool = False
+    """Decodes a JSON string that holds the JSON text wanted: ``"{\\"a\\": 1}"`` → ``{"a": 1}``. It begins after the
+    opening quote."""
 
     def step(self, cur: Cursor, out: ArgumentWriter) -> int:
         text = cur.text
         i = cur.pos
         size = len(text)
-        if not self._opened and i < size:
-            self._opened = True
-            i += 1
         parts: list[str] = []
         answer = MORE
         if size - i > _LONG:
@@ -217,10 +213,11 @@ class JsonArguments(ArgumentReader):
 
     def step(self, cur: Cursor, call: CallHandler) -> int:
         answer = self._json.step(cur, call)
+        call.mark(ARGUMENT_TEXT, cur.pos)
         self.valid = self._json.valid
         return answer
 
-    def open_path(self, cur: Cursor) -> None:
+    def look_ahead(self, cur: Cursor) -> None:
         cur.passed = self._json.passed
         cur.stops = NO_LITERALS
 
@@ -234,4 +231,6 @@ class EncodedArguments(ArgumentReader):
         self.valid = False
 
     def step(self, cur: Cursor, call: CallHandler) -> int:
-        return self._text.step(cur, call)
+        answer = self._text.step(cur, call)
+        call.mark(ARGUMENT_TEXT, cur.pos)
+        return answer

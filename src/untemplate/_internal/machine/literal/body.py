@@ -8,9 +8,10 @@ from typing import Final, final
 from ..arguments.base import CallBeginning
 from ..call_syntax import Body
 from ..ledger import MARKUP
-from ..lexer import Cursor
+from ..lexer import Cursor, Literals
 from ..names import MAX_NAME
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
+from ..tags import KEY_OPEN
 from .program import LiteralSyntax
 from .reader import LiteralReader
 
@@ -51,12 +52,13 @@ class LiteralBody(Body):
         if syntax.escaped.match(cur.text, cur.pos + 1, most) is not None:
             return NO_MATCH
         waits = not cur.final and len(cur.text) < most
-        undecided = waits and syntax.escaped_prefix.match(cur.text, cur.pos + 1) is not None
+        undecided = waits and syntax.beginning.match(cur.text, cur.pos) is not None
         if call.bare and call.in_list:
             if _LINK.match(cur.text, cur.pos + 1, most) is not None:
                 return NO_MATCH
             undecided = undecided or (waits and _LINK_PREFIX.match(cur.text, cur.pos + 1) is not None)
         if undecided:
+            cur.goes_on = None if call.bare else syntax.beginning.match
             return MORE
         # ``[see](x)`` is a link: if the tools are not known, only ``name=`` or no arguments at all make it a call.
         # If they are, ``[f(x) for x in xs]`` is still not a call: ``x`` is a variable.
@@ -68,6 +70,10 @@ class LiteralBody(Body):
         call.commit()
         outer = "]" if call.in_list else ""
         return call.read_with(LiteralReader(syntax, call.tools, call.name, outer, call.max_held))
+
+    def opening(self, name_ends: Literals) -> str:
+        opens = self.syntax.open if name_ends.tags.get(self.syntax.open) == KEY_OPEN else ""
+        return f"(?={re.escape(opens)}){self.syntax.beginning.pattern}" if opens else ""
 
     def _begin_lines(self, cur: Cursor, call: CallBeginning) -> int:
         """Begin arguments on lines: the first one, or what ends a call without any."""

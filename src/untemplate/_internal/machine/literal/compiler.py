@@ -30,7 +30,7 @@ def compile_literal(frame: CallSyntax, arguments: LiteralArguments) -> LiteralBo
     heads = [_TO_ESCAPE.split(quote, maxsplit=1)[0] for quote in arguments.quotes if _TO_ESCAPE.search(quote)]
     syntax.escaped = re.compile(rf"{_KEY}(?:{'|'.join(map(re.escape, heads)) or '(?!)'})\\")
     begun = {re.escape(head[:i]) for head in heads for i in range(len(head) + 1)}
-    syntax.escaped_prefix = re.compile(rf"(?:{_KEY_BEGUN}|{_KEY}(?:{'|'.join(begun)}))\Z")
+    syntax.beginning = re.compile(rf"(?s:.)(?:{_KEY_BEGUN}|{_KEY}(?:{'|'.join(sorted(begun))}))\Z")
     syntax.quoted = arguments.quoted
     syntax.watched = _watched(frame, arguments)
     raw = () if arguments.escapes else arguments.quotes[:1]

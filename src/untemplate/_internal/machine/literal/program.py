@@ -32,5 +32,5 @@ class LiteralSyntax:
         it, if no declared argument may follow, and if one may."""
         self.escaped: re.Pattern[str] = NOTHING
         """Matches arguments that were copied into a string, with escapes, up to the first escape."""
-        self.escaped_prefix: re.Pattern[str] = NOTHING
-        """Matches text that may become that."""
+        self.beginning: re.Pattern[str] = NOTHING
+        """Matches a bracket and text that may become that."""

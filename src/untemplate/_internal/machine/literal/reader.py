@@ -16,8 +16,9 @@ from typing import Final, final
 from ....tools import ToolSet
 from ...jsontext.lexical import json_escape
 from ..arguments.base import ArgumentReader, ArgumentWriter, CallHandler
+from ..call_syntax import SHORT_WORD
 from ..ledger import ARGUMENT_TEXT, DROPPED
-from ..lexer import SPACES, WS, Cursor
+from ..lexer import SPACES, WS, Cursor, GoesOn
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .bare_words import WordReader
 from .keys import cut_key, plain_key, quoted_key
@@ -51,14 +52,18 @@ _FEWEST_LEVELS: Final = 64
 """Levels that are read however little may be held. No output seen needs more."""
 _BETWEEN_STOP: Final = re.compile(r"[,)\]}]")
 _NO_KEY_OR_VALUE: Final = "=:\"'<"
+_SPACES: Final = r"[ \t\r\n]*+"
+_GO_ON: Final[dict[int, GoesOn]] = {
+    _KEY: re.compile(rf"{_SPACES}{SHORT_WORD}\Z").match,
+    _NEXT: re.compile(rf"{_SPACES}(?:,{_SPACES}(?:{SHORT_WORD})?)?\Z").match,
+}
+"""The tests for a key that is not complete."""
 _CLOSER: Final = {"(": ")", "[": "]", "{": "}"}
 
 
 @final
 class LiteralReader(ArgumentReader):
     """Reads ``(a='x', b=[1])``, brackets included, and puts ``{"a": "x", "b": [1]}``."""
-
-    ends_where_it_breaks = True
 
     def __init__(self, syntax: LiteralSyntax, tools: ToolSet, name: str, outer: str, max_held: int) -> None:
         """``outer``: the closing character of the list around the call, which also ends the call; empty if there is
@@ -68,6 +73,8 @@ class LiteralReader(ArgumentReader):
         self._strings: StringReader = StringReader(self._place)
         self._words: WordReader = WordReader(self._place)
         self._phase: int = _OPEN
+        self._go_on: dict[int, GoesOn] = {} if syntax.on_lines or not self._place.stops.word_goes_on else _GO_ON
+        """By phase in an object: the test for text that decides nothing."""
         self._line_ends: bool = False
         """True if a new line has come after the value before the cursor."""
         if syntax.on_lines:
@@ -90,6 +97,7 @@ class LiteralReader(ArgumentReader):
             if phase in (_STRING, _WORD) and (answer == DONE or (answer == NO_MATCH and self._place.on_line())):
                 self._end_value()
             elif answer != AGAIN:
+                call.mark(ARGUMENT_TEXT, cur.pos)
                 return answer
 
     def _end_value(self) -> None:
@@ -98,9 +106,11 @@ class LiteralReader(ArgumentReader):
         self._line_ends = False
         self._place.before = ", "
 
-    def open_path(self, cur: Cursor) -> None:
+    def look_ahead(self, cur: Cursor) -> None:
         if self._phase == _STRING:
             self._strings.open_path(cur)
+        elif self._place.json[-1:] == ["}"]:
+            cur.goes_on = self._go_on.get(self._phase)
 
     # -- signs ----------------------------------------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ class StringReader:
 
     def _conversion(self) -> ValueText | None:
         """Return what converts the string that begins; None if it can only become a string."""
-        value = ValueText(False, self._place.max_held)
+        value = ValueText("none", self._place.max_held)
         value.begin(self._place.param(), "", "")
         return None if value.handling == STREAM else value
 

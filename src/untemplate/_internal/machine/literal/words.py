@@ -66,13 +66,17 @@ def word_json(word: str, as_string: bool, as_written: bool) -> tuple[str, bool]:
     return f'"{json_escape(word)}"', is_number
 
 
+_MOST_DIGITS: Final = 64
+"""Most characters of a number that is not JSON as it is written. Longer ones are strings: no type is so long."""
+
+
 def _number_json(word: str) -> str:
     """Return the JSON of a number; empty if the word is not one."""
     if _NUMBER.fullmatch(word):
         return word
     try:
         # float() and int() take the digits of every alphabet; Python's literals and JSON do not.
-        if word[:1] in "0123456789+-." and len(word) <= 64 and word.isascii():
+        if word[:1] in "0123456789+-." and len(word) <= _MOST_DIGITS and word.isascii():
             number = float(word) if "." in word or ("e" in word.lower() and "x" not in word) else int(word, 0)
             if number == number and number not in (float("inf"), float("-inf")):
                 return json.dumps(number)

@@ -10,7 +10,7 @@ from ..arguments.base import ArgumentReader, CallBeginning
 from ..call_syntax import Body
 from ..json.reader import JsonArguments
 from ..ledger import MARKUP
-from ..lexer import Cursor
+from ..lexer import Cursor, Literals
 from ..names import MAX_NAME
 from ..signals import AGAIN, DONE, NO_MATCH
 from .program import TaggedSyntax
@@ -32,10 +32,11 @@ class TaggedBody(Body):
     def begin(self, cur: Cursor, call: CallBeginning) -> int:
         found = self.syntax.fast.key.match(cur.text, cur.pos)
         if found is not None and call.may_be_marker(found.start("opener"), found.end("opener")):
-            cur.pos = found.start("opener")
-            call.mark(MARKUP, cur.pos)
+            call.mark(MARKUP, found.start("opener"))
             call.commit_once()
-            return call.read_with(self._reader(call))
+            reader = self._reader(call)
+            reader.read_regular_key(cur, found, call)
+            return call.read_with(reader)
         answer = call.at_close(cur, self.syntax.tags)
         if answer == DONE:
             return call.read_with(self._reader(call))
@@ -51,6 +52,12 @@ class TaggedBody(Body):
         call.commit_once()
         call.report("variant_spelling", cur.pos, cur.pos + 1)
         return call.read_with(JsonArguments(self.syntax.frame.stops))
+
+    def opening(self, name_ends: Literals) -> str:
+        variants = self.syntax.frame.variants
+        closes = [text for text, tag in name_ends.tags.items() if tag == tags.NAME_CLOSE and text not in variants]
+        begun = "|".join(map(re.escape, sorted(self.syntax.tags.prefixes)))
+        return rf"(?:{'|'.join(map(re.escape, closes))})[ \t\r\n]*+(?:{begun})?\Z" if closes else ""
 
     def at_key(self, call: CallBeginning) -> ArgumentReader | None:
         reader = self._reader(call)

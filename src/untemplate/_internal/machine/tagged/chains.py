@@ -12,7 +12,7 @@ from .. import tags
 from ..arguments.base import CallHandler
 from ..arguments.lookahead import ENDS, MAX_LOOKAHEAD, MAX_STRAY, STRAY_TEXT, after_spaces, whole_opener
 from ..arguments.quotation import RANKS
-from ..lexer import SPACES, Cursor, Literals
+from ..lexer import SPACES, WS, Cursor, Literals
 from ..signals import DONE, MORE, NO_MATCH
 from .program import TaggedSyntax
 
@@ -44,9 +44,10 @@ class Chains:
         self.undecided = pos - self.start
         return MORE
 
-    def goes_on(self, kept: str, text: str) -> bool:
-        """True if the text does not decide the literal at the beginning of ``kept``."""
-        return self.undecided > 0 and self._awaited.goes_on_after_spaces(kept[self.undecided :], text)
+    def goes_on(self, text: str) -> bool:
+        """True if the text does not decide the literal at its beginning."""
+        rest = text[self.undecided :].lstrip(WS)
+        return self.undecided > 0 and (not rest or rest in self._awaited.prefixes)
 
     def read(self, cur: Cursor, start: int, call: CallHandler) -> tuple[int, int]:
         """Return the rank of the last close of the chain at ``start``, 0 if no close is there, and where it ends. The

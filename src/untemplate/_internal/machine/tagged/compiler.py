@@ -39,8 +39,8 @@ def compile_tagged(
     # A key's opener is written at the start of a line.
     on_line = arguments.value_close.text.endswith("\n") or arguments.key_open.text.startswith("\n")
     syntax.holds_after = max(syntax.trim_after, int(on_line))
-    syntax.unescape_values = arguments.escape == "xml"
-    syntax.unescape_keys = arguments.escape_of_keys == "xml"
+    syntax.escape = arguments.escape
+    syntax.escape_of_keys = arguments.escape_of_keys
     return TaggedBody(syntax)
 
 

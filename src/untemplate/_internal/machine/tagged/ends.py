@@ -50,7 +50,7 @@ class ValueEnds:
 
     def __init__(self, syntax: TaggedSyntax, tools: ToolSet) -> None:
         self._syntax: TaggedSyntax = syntax
-        self._chains: Chains = Chains(syntax)
+        self.chains: Chains = Chains(syntax)
         self.keys: Keys = Keys(syntax, tools)
         """The parameters of the call."""
         self._closes: int = -1
@@ -68,15 +68,17 @@ class ValueEnds:
         """The character before it."""
         self._quotation_took: bool = False
         """True if the close in question belongs to a quotation."""
+        self.following: re.Match[str] | None = None
+        """After a decision: a match of ``FastTags.ends`` if the value ends as the renderer writes it; else None."""
         self.end: int = 0
-        """After a decision: where the literal in question ends, or where reading of the value goes on."""
+        """After any other decision: where the literal in question ends, or where reading of the value goes on."""
 
     def begin_call(self, name: str, outermost: int) -> None:
         """Begin the arguments of a call, as ``TaggedReader.begin`` does."""
         if outermost != self._closes:
             self._closes = outermost
-            self._chains.outermost = RANKS[outermost]
-            self._chains.call = min(self._chains.outermost, 2)
+            self.chains.outermost = RANKS[outermost]
+            self.chains.call = min(self.chains.outermost, 2)
             self._regular = self._syntax.fast.ends.get(outermost)
         self.keys.begin_call(name)
 
@@ -88,38 +90,46 @@ class ValueEnds:
 
     def enter(self, syntax: TaggedSyntax) -> None:
         """Go on with another syntax of values."""
-        self._syntax = self._chains.syntax = syntax
+        self._syntax = self.chains.syntax = syntax
         self._regular = syntax.fast.ends.get(self._closes)
         self.stops = syntax.value_stops
 
-    def regular(self, cur: Cursor, start: int, call: CallHandler) -> re.Match[str] | None:
-        """Return a match of ``FastTags.ends`` at ``start``: the value ends there, unless ``waits_after`` it.
-        If there is none, ``decide`` finds out what the literal there means."""
-        if self._quotation.open or self._regular is None:
-            return None
-        found = self._regular.match(cur.text, start)
-        return found if found is not None and call.may_be_marker(start, found.end("markers")) else None
+    def judge(self, cur: Cursor, found: re.Match[str], line: LastLine, before: str, call: CallHandler) -> int:
+        """Return how the value goes on at a literal that may end it: ENDS…, NO_MATCH if the literal is part of the
+        value, or MORE. ``line``: the value's last line; ``before``: what comes after it. Sets ``following`` if the
+        value ends there as the renderer writes it."""
+        self.following = None
+        last = (before or line.text)[-1]
+        if self._regular is not None and not self._quotation.open and last not in QUOTE_SIGNS:
+            start = found.start()
+            regular = self._regular.match(cur.text, start)
+            if regular is not None and call.may_be_marker(start, regular.end("markers")):
+                verdict = ENDS if regular["rest"] is None else self._waits_after(cur, regular, call)
+                if verdict == ENDS:
+                    self.following = regular
+                if verdict != NO_MATCH:
+                    return verdict
+        self._before = last
+        return self._decide(cur, found, line, before, call)
 
-    def waits_after(self, cur: Cursor, found: re.Match[str], call: CallHandler) -> int:
+    def _waits_after(self, cur: Cursor, found: re.Match[str], call: CallHandler) -> int:
         """Return MORE if the text ends too early to decide at the close that a regular match begins with, ENDS or
-        NO_MATCH, as ``decide`` does."""
+        NO_MATCH, as ``judge`` does."""
         rest = found["rest"]
         if call.has_id(found.start(), found.end("close")):
             return ENDS
         successors = self._syntax.value_successors
         if cur.final or (rest and rest not in successors.prefixes):
             return NO_MATCH
-        self._chains.start = found.start()
-        return self._chains.wait(successors, found.start("rest"))
+        self.chains.start = found.start()
+        return self.chains.wait(successors, found.start("rest"))
 
-    def decide(self, cur: Cursor, found: re.Match[str], line: LastLine, before: str, call: CallHandler) -> int:
-        """Return how the value goes on at a literal that may end it: ENDS…, NO_MATCH if the literal is part of the
-        value, or MORE. ``line``: the value's last line; ``before``: what comes after it."""
-        self._before = (before or line.text)[-1]
+    def _decide(self, cur: Cursor, found: re.Match[str], line: LastLine, before: str, call: CallHandler) -> int:
+        """Decide as ``judge`` does, by what the literal is."""
         start = found.start()
         self.end = found.end()
-        self._chains.start = start
-        self._chains.undecided = 0
+        self.chains.start = start
+        self.chains.undecided = 0
         tag = self.stops.tags[found.group()]
         if tag != tags.VALUE_STEM and not call.may_be_marker(start, self.end):
             self.markup = False
@@ -139,15 +149,11 @@ class ValueEnds:
             return self._at_chain(cur, start, line.is_only(before), call)
         if tag == tags.TURN_END:
             return ENDS_BEFORE if call.has_id(start, self.end) else NO_MATCH
-        end = self._chains.whole_opener(cur, start)
+        end = self.chains.whole_opener(cur, start)
         if end >= 0:
             self._quotation.show_call(cur.text[start:end])
             self.end = end
         return MORE if end == MORE else NO_MATCH
-
-    def goes_on(self, kept: str, text: str) -> bool:
-        """True if the text does not decide the literal at the beginning of ``kept``."""
-        return self._chains.goes_on(kept, text)
 
     def _at_close(self, cur: Cursor, start: int, call: CallHandler) -> int:
         end = self.end
@@ -166,11 +172,11 @@ class ValueEnds:
     def _is_between_quotes(self, cur: Cursor, end: int, call: CallHandler) -> int:
         """Return DONE if the sign before the close that ends at ``end`` also follows it and its chain: they are text.
         NO_MATCH or MORE."""
-        last, after = self._chains.read(cur, end, call)
+        last, after = self.chains.read(cur, end, call)
         if last == MORE:
             return MORE
         if after >= len(cur.text) and not cur.final:
-            self._chains.undecided = 0  # any character may follow
+            self.chains.undecided = 0  # any character may follow
             return MORE
         if cur.text[after : after + 1] != self._before:
             return NO_MATCH
@@ -184,17 +190,17 @@ class ValueEnds:
         self._quotation_took = False
         owned = quotation.owns(rank)
         at = after_spaces(cur.text, pos)
-        last, after = (0, pos) if at < 0 else self._chains.read(cur, at, call)
+        last, after = (0, pos) if at < 0 else self.chains.read(cur, at, call)
         if last == MORE:
             return MORE
-        follows = TEXT if not last else self._chains.follows(cur, after, call)
+        follows = TEXT if not last else self.chains.follows(cur, after, call)
         if follows == MORE:
             return MORE
         ends = ENDS if rank == VALUE else ENDS_BEFORE
         if follows == END and last:
             return ends
-        if last >= self._chains.call:
-            ranks = self._chains.ranks_in(cur.text, at, after) + [VALUE] * (rank == VALUE)
+        if last >= self.chains.call:
+            ranks = self.chains.ranks_in(cur.text, at, after) + [VALUE] * (rank == VALUE)
             if self._is_own_chain(cur, after, ranks, follows):
                 return ends
             for one in ranks:
@@ -248,7 +254,7 @@ class ValueEnds:
             if pos >= len(text):
                 if cur.final:
                     return ENDS if correct else NO_MATCH
-                return self._chains.wait(self._syntax.value_successors, pos)
+                return self.chains.wait(self._syntax.value_successors, pos)
             end = self._syntax.value_successors.at(text, pos, cur.final)
             if end < 0:
                 break
@@ -262,29 +268,29 @@ class ValueEnds:
             if not correct or self._quotation.open:
                 return NO_MATCH
         if end == MORE:
-            return self._chains.wait(self._syntax.value_successors, pos)
+            return self.chains.wait(self._syntax.value_successors, pos)
         if cur.final and correct and self._syntax.value_successors.undecided(text, pos):
             return ENDS
         if not correct:
             return NO_MATCH
         damaged = self.keys.damaged_key(self._syntax, cur, pos)
         if damaged != NO_MATCH:
-            self._chains.undecided = 0
+            self.chains.undecided = 0
             return ENDS if damaged >= 0 else MORE
-        opened = NO_MATCH if self._quotation.open else self._chains.at_call(cur, pos, call)
+        opened = NO_MATCH if self._quotation.open else self.chains.at_call(cur, pos, call)
         return self._stray_line(cur, pos, call) if opened == NO_MATCH else opened
 
     def _after_chain(self, cur: Cursor, start: int, call: CallHandler) -> int:
         """Return ENDS if the chain at ``start`` ends a call whose last value has a close tag."""
-        rank, end = self._chains.read(cur, start, call)
+        rank, end = self.chains.read(cur, start, call)
         # The outermost close may be missing. Text on the same line means that the value quotes the chain.
-        if rank >= self._chains.outermost or ends_line_at(cur.text, end):
+        if rank >= self.chains.outermost or ends_line_at(cur.text, end):
             return ENDS
-        follows = MORE if rank == MORE else self._chains.follows(cur, end, call)
+        follows = MORE if rank == MORE else self.chains.follows(cur, end, call)
         if follows == TEXT and rank > 0:
-            follows = self._chains.stray_text(cur, end, rank, call)
+            follows = self.chains.stray_text(cur, end, rank, call)
         if follows == MORE:
-            self._chains.undecided = 0  # any text may hold the new line
+            self.chains.undecided = 0  # any text may hold the new line
             return MORE
         return NO_MATCH if follows == TEXT else ENDS
 
@@ -302,7 +308,7 @@ class ValueEnds:
         if "<" in text[pos:at] or text[at - 1] != "\n" or not call.may_be_marker(at, found.end()):
             return NO_MATCH
         if tag == self._syntax.frame.innermost and begins_line(text, pos):
-            ends = self._chains.ends_calls(cur, at, call)
+            ends = self.chains.ends_calls(cur, at, call)
             return ENDS if ends == DONE else ends
         if tag != tags.KEY_OPEN:
             return NO_MATCH
@@ -355,7 +361,7 @@ class ValueEnds:
                 return verdict
         if self._syntax.value_stops.tags[cur.text[start : self.end]] != self._syntax.frame.innermost:
             return NO_MATCH
-        ends = self._chains.ends_calls(cur, start, call)
+        ends = self.chains.ends_calls(cur, start, call)
         if ends == NO_MATCH and one_line:
-            ends = self._chains.ends_line(cur, start, call)
+            ends = self.chains.ends_line(cur, start, call)
         return ENDS_BEFORE if ends == DONE else ends

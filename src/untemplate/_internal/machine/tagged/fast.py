@@ -13,13 +13,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final, final
+from typing import Final
 
 from .. import tags
+from ..arguments.lookahead import MAX_LOOKAHEAD
+from ..call_syntax import SHORT_WORD
 from ..lexer import WS, Literals
 from .program import TaggedSyntax
 
-_SPACES: Final = r"[ \t\r\n]{0,256}+"
+_SPACES: Final = rf"[ \t\r\n]{{0,{MAX_LOOKAHEAD}}}+"
+_LINE_END: Final = rf"(?=[ \t\r]{{0,{MAX_LOOKAHEAD - 1}}}+\n)"
+"""Matches before the end of a line, as ``ends_line_at`` looks for it."""
+_TYPE: Final = r"[a-zA-Z]{0,16}+"
+"""Pattern of an attribute's value: JSON's types and ``true`` are shorter. Others are read step by step."""
 
 
 def compile_fast(syntax: TaggedSyntax) -> None:
@@ -47,7 +53,7 @@ def _chain(syntax: TaggedSyntax, outermost: int) -> str:
     for kind in tags.CLOSES[tags.CLOSES.index(outermost) :: -1]:
         literal = _literal(syntax, kind, syntax.tags, syntax.value_successors)
         if literal:
-            expression = rf"{literal}(?:(?=[ \t\r]{{0,255}}+\n)|{_SPACES}{expression})" if expression else literal
+            expression = rf"{literal}(?:{_LINE_END}|{_SPACES}{expression})" if expression else literal
     return expression
 
 
@@ -71,20 +77,24 @@ def _compile_key(syntax: TaggedSyntax) -> str:
     close = _literal(syntax, tags.KEY_CLOSE, syntax.key_ends)
     attributes = _attributes(syntax)
     syntax.fast.key_goes_on = syntax.key_ends.word_goes_on if syntax.tags.word_goes_on is not None else None
-    if not close or syntax.fast.key_goes_on is None or attributes is None or not syntax.type_ends.empty:
+    if not close or syntax.fast.key_goes_on is None or attributes is None or syntax.type_ends.tags:
         return ""
-    if syntax.has_value_open:
-        close = f"{close}{_SPACES}{_literal(syntax, tags.VALUE_OPEN, syntax.value_opens) or '(?!)'}"
-    expression = f"(?P<begin>{close})" + (rf"(?:\n{{{syntax.trim}}})?" if syntax.trim else "")
     begun = _beginnings(syntax.key_ends.prefixes)
+    if syntax.has_value_open:
+        begun = f"(?:{begun}|{close}{_SPACES}{_beginnings(syntax.value_opens.prefixes)})"
+        close = f"{close}{_SPACES}{_literal(syntax, tags.VALUE_OPEN, syntax.value_opens) or '(?!)'}"
+    expression = f"(?P<begin>{close})"
+    if syntax.trim:
+        begun = rf"(?:{begun}|{close}\Z)"
+        expression += rf"(?:\n{{{syntax.trim}}})?"
     for literal, variable in reversed(attributes):
-        written = f"{re.escape(literal)}(?P<{variable}>[a-zA-Z]{{0,16}}+)"
+        written = f"{re.escape(literal)}(?P<{variable}>{_TYPE})"
         expression = written + expression
         begun = f"(?:{_beginnings({literal[:i] for i in range(1, len(literal))})}|{written}{begun})"
     missing = {"string", "type"}.difference(variable for _, variable in attributes)
     expression += "".join(f"(?P<{variable}>)" for variable in sorted(missing))
-    syntax.fast.key_goes_on = _Beginning(rf"\w{{1,64}}+{begun}").matches
-    return rf"(?P<key>\w{{1,64}}+){expression}"
+    syntax.fast.key_goes_on = re.compile(f"{SHORT_WORD}{begun}").match
+    return f"(?P<key>{SHORT_WORD}){expression}"
 
 
 def _beginnings(prefixes: Iterable[str]) -> str:
@@ -105,14 +115,3 @@ def _attributes(syntax: TaggedSyntax) -> list[tuple[str, str]] | None:
         if syntax.tags.find(literal, 0) is not None or Literals({literal: 0}).word_goes_on is None:
             return None
     return attributes
-
-
-@final
-class _Beginning:
-    """The beginnings of a text that one expression matches."""
-
-    def __init__(self, expression: str) -> None:
-        self._expression: re.Pattern[str] = re.compile(expression)
-
-    def matches(self, kept: str, text: str) -> bool:
-        return self._expression.match(kept + text) is not None

@@ -114,13 +114,7 @@ class Keys:
         if more text is needed."""
         text = cur.text
         found = syntax.key_ends.first(text, start, start + MAX_LOOKAHEAD, cur.final)
-        end = (
-            found.start()
-            if found is not None
-            else len(text)
-            if cur.final
-            else syntax.key_ends.undecided_from(text, start)
-        )
+        end = syntax.key_ends.end_before(found, text, start, cur.final)
         raw = text[start:end]
         if "\n" in raw or "<" in raw or end - start > MAX_LOOKAHEAD:
             return ""

@@ -58,8 +58,9 @@ class TaggedSyntax:
         self.trim_after: int = 0
         self.holds_after: int = 0
         """Most newlines at the end of a value that are held back. If the close is missing, they are not the value's."""
-        self.unescape_values: bool = False
-        self.unescape_keys: bool = False
+        self.escape: str = "none"
+        """How values are escaped, as in the Format."""
+        self.escape_of_keys: str = "none"
         self.cdata: TaggedSyntax | None = None
         """The same syntax, if the value is inside ``<![CDATA[`` and ``]]>``; ``None``: values are never inside it."""
         self.fast: FastTags = FastTags()
