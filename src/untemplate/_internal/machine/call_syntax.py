@@ -69,7 +69,11 @@ class Pattern:
             for i, literal in enumerate(self.literals)
         )
         self.expression: re.Pattern[str] = re.compile(body, re.DOTALL)
-        self.plain: bool = len(self.variables) == 1 and not any(self.literals)
+
+    @property
+    def plain(self) -> bool:
+        """True if all of the text is the one variable."""
+        return len(self.variables) == 1 and not any(self.literals)
 
     def fits(self, text: str) -> bool:
         return self.plain or self.expression.fullmatch(text) is not None
