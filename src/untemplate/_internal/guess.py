@@ -27,7 +27,7 @@ from .output_parser import OutputParser
 __all__ = ["Guess", "Sample", "guess", "guess_many", "is_clear"]
 
 _VALID = ("ok", "recovered")
-_SAYS_NOTHING: Final = ("foreign_marker", "unclosed_call")
+_NOT_COUNTED: Final = ("foreign_marker", "unclosed_call")
 """Diagnostics that do not count against a format: what is left over is counted, and a stop string takes closes away."""
 _CALL: Final = re.compile(r"[^\s{}]{0,32}" + CALL_OBJECT.pattern)
 """Matches what looks like a call, with the marker before it."""
@@ -121,8 +121,8 @@ class Guess:
 
     @property
     def unread(self) -> str:
-        """What the format leaves in content although it looks like a call, or like a pair of tags where nothing but the
-        end of the turn was read; empty if it reads calls, or without any."""
+        """Text that the format leaves in content although it looks like a call, or like a pair of tags where nothing
+        but the end of the turn was read; empty if it reads calls, or without any."""
         if self.calls:
             return ""
         texts = [one.content for one in self.readings if one.content]
@@ -305,7 +305,7 @@ def _reading(one: Sample, parsed: ParsedOutput, marks: tuple[str, ...]) -> Readi
     left_over = sum(1 for text in (parsed.content, parsed.reasoning) for _ in markers_in(text or ""))
     valid = sum(call.status in _VALID for call in parsed.tool_calls)
     surplus = [d for d in parsed.diagnostics if d.code == "stray_close" and d.text.strip() not in marks]
-    others = sum(d.code not in _SAYS_NOTHING for d in parsed.diagnostics) - len(surplus)
+    others = sum(d.code not in _NOT_COUNTED for d in parsed.diagnostics) - len(surplus)
     problems = len(parsed.tool_calls) - valid + others
     if parsed.reasoning and marks and one.finish_reason != "length":
         problems += not any(mark in one.text for mark in marks)

@@ -135,7 +135,7 @@ class TextReports:
 
     def unclosed(self, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
         """Yield a report of a whole call with which the output ends although its close did not come, unless something
-        after it was ``found``: the machine reports a call after which the output goes on."""
+        after it was ``found``: the machine reports a call that the output continues after."""
         call = self._machine.calls[-1] if self._machine.calls else None
         if call is None or not call.end or call.status not in _READ_WHOLE or self._is_closed(call.end):
             return
