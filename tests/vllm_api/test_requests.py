@@ -7,6 +7,7 @@ import copy
 from dataclasses import dataclass
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
+from unittest.mock import MagicMock
 
 import msgspec
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from untemplate import vllm_api
 from untemplate.messages import ChatCompletionRequest, DeltaMessage, ResponsesRequest
 from untemplate.vllm_api import ParserEngine, ReasoningParserManager, ToolParserManager
-from untemplate.vllm_api._requests import delta_of
+from untemplate.vllm_api._requests import delta_of, hides_cuts
 
 from .parser_examples import Tokenizer, hermes
 
@@ -134,3 +135,10 @@ def test_a_delta_as_code_for_vllm_makes_it():
     assert delta_of(delta) == DeltaMessage(reasoning="why")
     assert delta.model_dump(exclude_none=True) == {"reasoning": "why", "tool_calls": []}
     assert vllm_api.DeltaMessage("assistant", "text") == vllm_api.DeltaMessage(role="assistant", content="text")
+
+
+def test_only_texts_and_lists_of_a_request_hide_a_cut() -> None:
+    """An object that has any attribute, such as a mock, has no stop string."""
+    assert [hides_cuts(one) for one in (None, {"stop": ""}, {"stop": []}, {"input": None}, MagicMock())] == [False] * 5
+    given = ({"stop": "x"}, {"stop": ["x"]}, {"stop_token_ids": [1]}, {"input": "x"}, {"input": []})
+    assert [hides_cuts(one) for one in given] == [True] * 5

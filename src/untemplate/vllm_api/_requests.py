@@ -43,9 +43,14 @@ def hides_cuts(request: Any) -> bool:
     """True if the end of a stream would not show that a call was cut.
 
     vLLM's finish reason of a call that a stop string has cut is ``tool_calls``. In the Responses API (``input``) vLLM
-    marks each call as completed.
+    marks each call as completed. Only texts and lists count: an object may have any attribute.
     """
-    return bool(get(request, "stop") or get(request, "stop_token_ids")) or get(request, "input") is not None
+    stops = (get(request, "stop"), get(request, "stop_token_ids"))
+    return any(map(_is_given, stops)) or isinstance(get(request, "input"), (str, list, tuple))
+
+
+def _is_given(value: object) -> bool:
+    return isinstance(value, (str, list, tuple)) and len(value) > 0
 
 
 class DeltaMessage(messages.DeltaMessage, metaclass=messages.OldNames, gc=False):
