@@ -302,8 +302,8 @@ def test_an_id_that_speaks_for_itself(run: Run):
         == f"""\
 Qwen/Qwen2.5-7B-Instruct
   format    hermes, no template to measure it against
-  quoted    token ids prove its calls: yes (the tokens of the format's list); in 13 tested contexts, a call that is only \
-quoted runs 5 times without ids (3 without a report) and 0 times with ids
+  quoted    a call quoted in 13 ways runs in 5 of them (3 without a report); with its markers' token ids, in 0; ids prove \
+its calls: yes (the tokens of the format's list); see docs/injected-text.md
 
 choice  catalogue hermes
   because    Qwen/Qwen2.5-7B-Instruct matches Qwen/Qwen2.5-*; there is no template to certify it against

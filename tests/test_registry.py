@@ -508,6 +508,8 @@ print(named("hermes").name, "other" in registered._owners)
     assert first == f"entry point 'zeta' of zeta-formats 1.5: {said}"
     assert second == first
     assert rest == "hermes False"
+    done = python(tmp_path, "-m", "untemplate", "formats")
+    assert (done.stderr, done.returncode) == (f"untemplate: error: {first}\n", 2)
 
 
 def test_other_packages_are_asked_for_unknown_names_only(tmp_path: Path):

@@ -110,8 +110,8 @@ def test_the_tokens_of_the_vocabulary_count() -> None:
     assert (without.provable, len(without.with_ids), without.of_model) == ("no", 5, True)
     assert (proven.provable, proven.with_ids) == ("yes", ())
     assert str(proven) == (
-        "token ids prove its calls: yes (the model's tokens); in 13 tested contexts, a call that is only quoted runs "
-        "5 times without ids (3 without a report) and 0 times with ids"
+        "a call quoted in 13 ways runs in 5 of them (3 without a report); with its markers' token ids, in 0; "
+        "ids prove its calls: yes (the model's tokens); see docs/injected-text.md"
     )
     assert proven.to_dict() == {
         "provable": "yes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -308,3 +309,17 @@ def test_with_tools_unknown_a_line_that_is_a_key_and_its_close_is_markup(name: s
 def test_with_tools_unknown_a_name_and_arguments_without_their_brace_are_like_a_call() -> None:
     raw = '["name": "f", "arguments": {"a": 1}}]'
     assert [code for code, _ in read("json", raw, None)[1]] == ["call_like_text"]
+
+
+@pytest.mark.parametrize(
+    ("value", "status"),
+    [
+        ("import os\n<parameter=mode>\nw", "recovered"),
+        ("<parameter=mode>\nw", "recovered"),
+        ("see <parameter=mode>\nw", "ok"),
+        ('see "<parameter=mode>\nw', "ok"),
+    ],
+)
+def test_an_opener_of_an_unknown_key_that_nothing_closes_is_markup(value: str, status: str) -> None:
+    calls, _, _ = read("qwen3_coder", WRITTEN % value, SAVE)
+    assert calls == [("f", json.dumps({"text": value}), status)]

@@ -47,7 +47,7 @@ class QuotedCalls:
     def __str__(self) -> str:
         whose = "the model's tokens" if self.of_model else "the tokens of the format's list"
         return (
-            f"token ids prove its calls: {self.provable} ({whose}); in {len(CONTEXTS)} tested contexts, a call that is "
-            f"only quoted runs {len(self.without_ids)} times without ids ({len(self.silent)} without a report) and "
-            f"{len(self.with_ids)} times with ids"
+            f"a call quoted in {len(CONTEXTS)} ways runs in {len(self.without_ids)} of them "
+            f"({len(self.silent)} without a report); with its markers' token ids, in {len(self.with_ids)}; "
+            f"ids prove its calls: {self.provable} ({whose}); see docs/injected-text.md"
         )

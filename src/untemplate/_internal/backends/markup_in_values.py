@@ -48,12 +48,28 @@ class _Keys:
         marked = "|".join([*attributes, *(re.escape(text.strip()) for text in closes if MARKUP.match(text.strip()))])
         lines = "|".join(re.escape(text) for text in closes if text.endswith("\n"))
         self._any = re.compile(rf"(?<=\w)(?:{marked or _NEVER})|^\w{{1,64}}+(?:{lines or _NEVER})", re.MULTILINE)
+        written = "|".join(
+            rf"{re.escape(way.key_open.text.strip())}[\w.\-]{{1,64}}+{re.escape(way.key_close.text)}"
+            for way in ways
+            if MARKUP.match(way.key_open.text.strip())
+        )
+        self._written = re.compile(rf'(?:^|(?<=": "))(?:{written or _NEVER})', re.MULTILINE)
+        """Matches the opener of a parameter of any name, as the renderer writes it, that begins a line or a value."""
+        self._closes = tuple(way.value_close.text.strip() for way in ways)
 
     def find_any(self, text: str) -> str:
         """Return what comes between a key of any name and its value: attributes or markup after a word, or a line that
         is a key and its close, as the renderer writes it."""
         found = self._any.search(text)
         return "" if found is None else found.group().strip()
+
+    def find_unclosed(self, text: str) -> str:
+        """Return the last opener of a parameter that begins a line, if nothing in the text closes it: the value before
+        it was not closed."""
+        openers = list(self._written.finditer(text))
+        if not openers or any(close in text[openers[-1].end() :] for close in self._closes):
+            return ""
+        return openers[-1].group()
 
     def find(self, text: str, missing: tuple[str, ...]) -> str:
         """Return the first of the parameters that are not among the arguments and are in the text."""
@@ -95,6 +111,7 @@ class MarkupInValues:
             return ""
         text = arguments.replace('\\"', '"').replace("\\n", "\n")
         found = self._keys.find_any(text) if tool is None else self._keys.find(text, missing)
+        found = found or self._keys.find_unclosed(text)
         return found or self._marker_in(text, self._markers.damaged_in_values)
 
     def _marker_in(self, text: str, damaged: DamagedMarkers) -> str:

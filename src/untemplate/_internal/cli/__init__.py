@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from ...errors import FormatError
 from ..terminal import coloured, paint, visible
 from .arguments import COMMANDS, GATEWAY, parser_for
 from .common import UsageError, note
@@ -49,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         run = arguments.run
         code: int | None = run(arguments)
         sys.stdout.flush()
-    except UsageError as error:
+    except (UsageError, FormatError) as error:
         return _failed(str(error), MISUSE)
     except BrokenPipeError:
         _discard_stdout()

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, Final
 
+from ...errors import FormatError
 from ..backends.recognition import markers_in
 from ..guess import Guess, Sample, guess_many, meaning
 from ..saved import Output, answer_in, columns_in, rows_in
@@ -55,6 +56,8 @@ def _print_one(arguments: argparse.Namespace, output: Output) -> None:
     try:
         with quiet():
             ranked = guess_many([Sample(output.text, tools, finish_reason=output.finish_reason or "stop")])
+    except FormatError:  # of another package
+        raise
     except ValueError as error:
         raise UsageError(f"--tools {arguments.tools}: {error}") from None
     shown = ranked if arguments.all else ranked[:_SHOWN]

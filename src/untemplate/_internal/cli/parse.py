@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+from ...errors import FormatError
 from ..terminal import coloured, painted
 from . import common
 from .common import UsageError, policy_of, print_json, print_text, read, read_tools, text_of
@@ -124,6 +125,8 @@ def _guessed(
         with common.quiet():
             sample = Sample("".join(given.pieces), tools, prompt, given.finish_reason or "stop")
             ranked = guess_many([sample])
+    except FormatError:  # of another package
+        raise
     except ValueError as error:
         raise UsageError(f"--tools {arguments.tools}: {error}") from None
     if is_clear(ranked):

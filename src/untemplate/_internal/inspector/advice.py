@@ -66,7 +66,7 @@ ADVICE: Final[dict[str, str]] = {
     "unusual_name": "Pass the tools that were offered: then the status of the call says if it names one of them.",
     "unread_marker": "If it should be markup, the model misspelled it. " + _WRONG_FORMAT,
     "unused_member": "Look if the tool needs it, and tell the model the parameters of the tool.",
-    "variant_spelling": "Nothing: the call is right.",
+    "variant_spelling": "Nothing, unless the status of the call says more.",
 }
 """Code → advice."""
 
