@@ -80,8 +80,8 @@ class Policy(Record):
     """
     quoted_calls: Literal["evidence", "call", "content"] = "evidence"
     """A call that the text before it shows to be quoted is content, and one in a code fence is a call; both are
-    reported. Or all are calls; or those in fences are content as well. A token id that proves the marker outweighs the
-    text.
+    reported, but not inline code. Or all are calls; or those in fences are content as well. A token id that proves the
+    marker outweighs the text.
     """
     max_held: int = 1 << 20
     """Most characters buffered while their meaning is undecided. Beyond that a possible call becomes content, a tagged
