@@ -118,8 +118,8 @@ class Tool:
             param = self._params[key] = self._read(schema)
             return param
         if not self._other_read:
-            self._other_read = True
             self._other = None if self.schema is None else self._read(self.schema.get("additionalProperties"))
+            self._other_read = True  # last: another thread must not see it before
         return self._other
 
     def _read(self, schema: object) -> Param | None:

@@ -98,7 +98,7 @@ def test_a_missing_close_leaves_the_next_call_alone() -> None:
 )
 def test_what_a_value_quotes_is_part_of_it(written: str, value: str) -> None:
     raw = QWEN.format(f"<parameter=a>\n{written}\n</parameter>")
-    own = not any(tag in written for tag in ("<parameters>", "</parameter1>", "<parameter=z>"))
+    own = not any(tag in written for tag in ("<parameters>", "</parameter1>"))
     calls: list[Call] = [("f", {"a": value}, "recovered")] if own else [("f", {"a": value})]
     holds("qwen3_coder", raw, calls, ["markup_in_value"] if own else [])
 

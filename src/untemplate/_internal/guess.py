@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
 from ..format import Format
@@ -31,8 +32,9 @@ _NOT_COUNTED: Final = ("foreign_marker", "unclosed_call")
 """Diagnostics that do not count against a format: what is left over is counted, and a stop string takes closes away."""
 _CALL: Final = re.compile(r"[^\s{}]{0,32}" + CALL_OBJECT.pattern)
 """Matches what looks like a call, with the marker before it."""
-_TAGS: Final = re.compile(r"<(\w[\w.:-]{0,64})[^<>\n]{0,64}>(?=(?:[^<]|<(?!/\1>)){0,4000}</\1>)")
-"""Matches a tag whose close follows."""
+_OPEN_TAG: Final = re.compile(r"<(\w[\w.:-]{0,64}+)[^<>\n]{0,64}+>")
+_MOST_TAGS: Final = 16
+"""Tags of a text whose close is looked for. One that is the model's comes early."""
 _PLAIN = "Hello there."
 """An answer without any marker."""
 _VARIED: Final = 48
@@ -126,15 +128,22 @@ class Guess:
         if self.calls:
             return ""
         texts = [one.content for one in self.readings if one.content]
-        found = next((found for text in texts if (found := _CALL.search(text)) is not None), None)
+        quoted = (text for text in texts if '"' in text)
+        found = next((found for text in quoted if (found := _CALL.search(text)) is not None), None)
         if found is None and not any(one.reasoning for one in self.readings):
-            found = next((found for text in texts if (found := _TAGS.search(text)) is not None), None)
+            found = next((found for text in texts if (found := _closed_tag(text)) is not None), None)
         return "" if found is None else found.group()
 
     def difference(self, other: Guess) -> int | None:
         """Return the index of the first output that the other format reads differently; ``None``: all are equal."""
         pairs = zip(self.readings, other.readings, strict=True)
         return next((i for i, (mine, its) in enumerate(pairs) if meaning(mine) != meaning(its)), None)
+
+
+def _closed_tag(text: str) -> re.Match[str] | None:
+    """Return the first tag whose close follows it."""
+    tags = islice(_OPEN_TAG.finditer(text), _MOST_TAGS)
+    return next((found for found in tags if text.find(f"</{found.group(1)}>", found.end()) >= 0), None)
 
 
 def guess(text: str, tools: Sequence[Any] | None = None) -> list[Guess]:

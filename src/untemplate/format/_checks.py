@@ -103,7 +103,8 @@ def _check_tools(tools: Tools, path: str, seen: dict[str, str]) -> None:
         return
     _check_pattern(body.name, f"{path}.body.name", ("name", "index", "id"), needed="name")
     before = body.name_open or tools.call_open
-    if body.name_close is None and before is not None and _is_open(before.text + body.name):
+    ends = body.name_close is not None or isinstance(body.arguments, LiteralArguments)  # at their bracket
+    if not ends and before is not None and _is_open(before.text + body.name):
         raise FormatError(f"{path}.body.name_close", f"is missing: nothing ends a name after {before.text!r}")
     _check_arguments(tools, body, path)
 

@@ -10,7 +10,7 @@ from typing import Final, final
 
 from ...format import Format, JsonBody, LiteralArguments
 from .code_spans import in_code
-from .damaged_markers import MOST_LOOKED_AT
+from .damaged_markers import LONGEST, MOST_LOOKED_AT
 from .recognition import MARKUP, texts_of
 
 __all__ = ["CALL_OBJECT", "CallLike"]
@@ -41,20 +41,8 @@ _LISTED: Final = re.compile(
 """Matches the first call of a list in Python's syntax, with arguments. In prose, white space is before a bracket."""
 _LISTED_ALONE: Final = re.compile(r"(?:^[ \t]{0,64}+|[.!?:>][ \t]*+)\[([\w.\-]{1,256}+)\(\)", re.MULTILINE)
 """Matches one without arguments. After other text it may be an index in code."""
-_OPENS_MARKER: Final = "<|[｜"
-
-
-def _is_offered(found: re.Match[str], tools: Collection[str] | None) -> bool:
-    """True if what was found is the name of an offered tool. It may come after the end of a sentence
-    (``Sure.get_weather``), after a letter in the place of a marker's last sign (``>>xget_weather``), or after the first
-    letters of a damaged marker (``<|tool_caget_weather``)."""
-    if tools is None:
-        return True
-    name = found.group(1)
-    if name in tools or name.rpartition(".")[2] in tools or name[1:] in tools:
-        return True
-    at = found.start(1)
-    return at > 0 and found.string[at - 1] in _OPENS_MARKER and name.endswith(tuple(tools))
+_BEGUN: Final = 4
+"""Characters of a marker that show that it was begun. Shorter pieces are in prose and code."""
 
 
 def _at(found: re.Match[str]) -> tuple[int, str]:
@@ -78,9 +66,22 @@ class CallLike:
         for pattern in self._patterns_of_calls(content, tools):
             end = len(content) if found is None else found[0]
             places = pattern.finditer(content, 0, end)
-            named = islice((n for n in places if _is_offered(n, tools)), MOST_LOOKED_AT)
+            named = islice((n for n in places if self._is_offered(n, tools)), MOST_LOOKED_AT)
             found = next((_at(n) for n in named if not in_code(content, n.start())), found)
         return found
+
+    def _is_offered(self, found: re.Match[str], tools: Collection[str] | None) -> bool:
+        """True if what was found is the name of an offered tool. It may come after the end of a sentence
+        (``Sure.get_weather``), after a letter in the place of a marker's last sign (``>>xget_weather``), or after the
+        first letters of a damaged marker (``<|tool_caget_weather``)."""
+        if tools is None:
+            return True
+        name = found.group(1)
+        if name in tools or name.rpartition(".")[2] in tools or name[1:] in tools:
+            return True
+        tool = next(filter(name.endswith, tools), "")
+        before = found.string[max(found.start(1) - LONGEST, 0) : found.end(1) - len(tool)]
+        return tool != "" and any(before.startswith(mark[:_BEGUN], before.rfind(mark[0])) for mark in self.marks)
 
     def _marker_in(self, content: str) -> tuple[int, str] | None:
         pattern = self._pattern

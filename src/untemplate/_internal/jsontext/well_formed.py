@@ -70,11 +70,9 @@ def reason_of_json(text: str) -> str:
     except json.JSONDecodeError as error:
         place = text[error.pos : error.pos + 24]
         return f"{error.msg.removesuffix(' at')} at {repr(place) if place else 'the end'}"
-    except ValueError as error:
-        return str(error)
-    except RecursionError:
+    except (ValueError, RecursionError):
         return ""
-    return "" if isinstance(value, dict) else "no object"
+    return "" if isinstance(value, dict) else "not an object"
 
 
 def is_deep(text: str, limit: int = MAX_DEPTH) -> bool:

@@ -269,7 +269,7 @@ class MarkerJudge(TextWriter):
     def _nothing_before(self, start: int) -> bool:
         """True if the region has only had white space before ``start``."""
         cur = self.context.cur
-        return self.at_start and not cur.text[cur.pos : start].strip(WS)
+        return self.at_start and cur.spaces() >= start
 
     def _may_begin(self, rule: MarkerRule, start: int) -> bool:
         """True if a marker that counts only at the start is there; the start of the turn counts once."""

@@ -101,13 +101,10 @@ class SpecialTokens:
         self.pattern: re.Pattern[str] = re.compile("|".join(map(re.escape, longest_first)) or _NOTHING)
 
     def places_in(self, literal: str) -> tuple[int, ...]:
-        """Return where special tokens begin in a literal of the Format. One that begins with a special token is proven
-        by that: its tail may be tokenised in another way."""
+        """Return where special tokens begin in a literal of the Format, or in several of them that touch."""
         found = self.places.get(literal)
         if found is None:
             found = tuple([match.start() for match in self.pattern.finditer(literal)])
-            if found and not literal[: found[0]].strip():
-                found = found[:1]
             if len(self.places) >= _MOST_LITERALS:
                 self.places.clear()
             self.places[literal] = found
@@ -338,7 +335,7 @@ class TokenScanner:
             self._many = _FEW + 2 * len(self.authorised)
 
     def covers(self, literal: str, start: int) -> bool:
-        """True if a token id proves the literal at ``start``: the special token that it begins with, or all in it."""
+        """True if token ids prove the literal at ``start``: all special tokens in it have theirs."""
         places = self._places.get(literal)
         if places is None:
             places = self._tokens.places_in(literal)
