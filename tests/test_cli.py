@@ -769,6 +769,7 @@ def test_help_loads_no_parser():
         "'untemplate._internal.cli.common', "
         "'untemplate._internal.cli.options', 'untemplate._internal.cli.options.common', "
         "'untemplate._internal.installed', 'untemplate._internal.suggestions', 'untemplate._internal.terminal', "
+        "'untemplate.errors', "
         "'untemplate_gateway', 'untemplate_gateway.cli', 'untemplate_gateway.cli.models']"
     )
 
