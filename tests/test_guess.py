@@ -249,6 +249,14 @@ def test_rows_that_tell_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[st
     )
 
 
+def test_rows_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"output": "hi", "tools": 5}\n', "utf-8")
+    assert main(["guess", str(file)]) == 2
+    said = f"untemplate: error: {file}: no row can be read; row 1: tools: expected a list, got int\n"
+    assert capsys.readouterr().err == said
+
+
 def test_rows_have_tools_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["guess", str(_rows(tmp_path, ["x"])), "--tools", "tools.json"]) == 2
     assert capsys.readouterr().err == ("untemplate: error: --tools is for one output; rows have a column of tools\n")

@@ -58,13 +58,20 @@ def format_of(rows: Iterable[tuple[int, Any]], columns: Columns, most: int, wher
             samples.append(reader.sample(values, row))
         except Refused as refused:
             skipped += 1
-            problem = problem or f"row {row}: {refused.column}{': '[: 2 * bool(refused.column)]}{refused.problem}"
+            problem = problem or _said_of(row, refused)
         if len(samples) == most:
             break
     if not samples:
-        name = columns.output or OUTPUT
-        raise ValueError(f"{where}: no row has an output in column {name!r} ({lacks_output(first, columns.output)})")
+        reason = lacks_output(first, columns.output)
+        if not reason:
+            raise ValueError(f"{where}: no row can be read; {problem}")
+        raise ValueError(f"{where}: no row has an output in column {(columns.output or OUTPUT)!r} ({reason})")
     return Ranking(guess_many(samples), samples, f"{skipped:,} unreadable rows left out; {problem}" if skipped else "")
+
+
+def _said_of(row: int, refused: Refused) -> str:
+    column = "" if refused.problem.startswith(refused.column) else f"{refused.column}: "
+    return f"row {row}: {column}{refused.problem}"
 
 
 def _rows_of(paths: Sequence[str], most: int) -> Iterator[tuple[int, Any]]:
