@@ -323,3 +323,9 @@ def test_with_tools_unknown_a_name_and_arguments_without_their_brace_are_like_a_
 def test_an_opener_of_an_unknown_key_that_nothing_closes_is_markup(value: str, status: str) -> None:
     calls, _, _ = read("qwen3_coder", WRITTEN % value, SAVE)
     assert calls == [("f", json.dumps({"text": value}), status)]
+
+
+@pytest.mark.parametrize("text", ["<Widget {...props}>", "a<prerun {b}", "x|targo {y}"])
+def test_a_name_that_ends_like_a_tool_is_prose(text: str) -> None:
+    tools = [{"type": "function", "function": {"name": name}} for name in ("get", "run", "go")]
+    assert read("hermes", text, tools)[1] == []

@@ -79,9 +79,13 @@ class CallLike:
         name = found.group(1)
         if name in tools or name.rpartition(".")[2] in tools or name[1:] in tools:
             return True
-        tool = next(filter(name.endswith, tools), "")
-        before = found.string[max(found.start(1) - LONGEST, 0) : found.end(1) - len(tool)]
-        return tool != "" and any(before.startswith(mark[:_BEGUN], before.rfind(mark[0])) for mark in self.marks)
+        return self._is_begun_before(found) and any(name[at:] in tools for at in range(2, len(name)))
+
+    def _is_begun_before(self, found: re.Match[str]) -> bool:
+        """True if the first letters of a marker are shortly before the end of a name."""
+        text, end = found.string, found.end(1)
+        places = ((mark, text.rfind(mark[0], max(found.start(1) - LONGEST, 0), end)) for mark in self.marks)
+        return any(place >= 0 and text.startswith(mark[:_BEGUN], place) for mark, place in places)
 
     def _marker_in(self, content: str) -> tuple[int, str] | None:
         pattern = self._pattern
