@@ -22,7 +22,7 @@ from untemplate_gateway.manager.model import Model
 
 from .scripted import scripted
 from .server import LONG, Running, running
-from .tiny_gguf import NOISE, tiny_gguf
+from .tiny_gguf import ENDLESS, tiny_gguf
 from .tiny_mmproj import TOKENS, png, tiny_mmproj
 
 IMAGE = base64.b64encode(png()).decode()
@@ -59,7 +59,7 @@ class TestLlamaCpp:
 
             def tokens(*parts: Any) -> int:
                 found = chat.chat.completions.create(
-                    model="eyes", messages=asked(*parts), max_tokens=4, logit_bias=NOISE
+                    model="eyes", messages=asked(*parts), max_tokens=4, logit_bias=ENDLESS
                 )
                 assert found.usage is not None
                 assert found.usage.completion_tokens == 4

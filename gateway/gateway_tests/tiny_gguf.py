@@ -17,7 +17,9 @@ SPECIAL = ("<end>", "<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>",
 """The tokens from 256 on; 256 ends an output."""
 END, START = 256, 263
 NOISE = {str(i): -100.0 for i in (*range(32), *range(127, 256), *range(257, 264))}
-"""A logit bias under which it writes printable ASCII only."""
+"""A logit bias under which it writes printable ASCII only, and may end."""
+ENDLESS = {**NOISE, str(END): -100.0}
+"""The same, and it writes on until a limit ends it."""
 
 
 def tiny_gguf(folder: Path, *, bos: bool = False, context: int = 4096) -> Path:

@@ -26,7 +26,7 @@ from untemplate_gateway.generation import Constraint, Generation, Sampling, Usag
 from untemplate_gateway.manager import Manager, Model
 from untemplate_gateway.request_context import RequestContext, current
 
-from ..tiny_gguf import END, NOISE, TEMPLATE, tiny_gguf
+from ..tiny_gguf import END, ENDLESS, NOISE, TEMPLATE, tiny_gguf
 
 TOOLS = [
     {
@@ -43,7 +43,6 @@ TOOLS = [
     }
 ]
 IM_END = 258
-ENDLESS = {**NOISE, str(END): -100.0}
 
 
 @pytest.fixture(scope="module")
