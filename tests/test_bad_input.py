@@ -108,7 +108,7 @@ class TestNoise:
 
 class TestSizes:
     @pytest.mark.parametrize("name", FAMILIES)
-    @pytest.mark.parametrize("letter", ["x", "<", "[", "{", " ", "\u00a0", '"', "\\"])
+    @pytest.mark.parametrize("letter", ["x", "<", "{", " ", "\\"])
     def test_a_megabyte_without_a_newline(self, name: str, letter: str) -> None:
         text = "x" + letter * MEGABYTE
         assert parse(name, text).message() == {"role": "assistant", "content": text}

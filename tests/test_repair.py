@@ -14,7 +14,7 @@ from untemplate._internal.schemas.validation import validate
 
 from .work import lines_run
 
-MANY = settings(deadline=None, max_examples=150)
+MANY = settings(deadline=None, max_examples=60)
 
 
 # -- Syntax -------------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class TestSyntax:
         def work(length: int) -> int:
             return lines_run(lambda: repair_syntax((start + piece * length)[:length]))
 
-        assert work(MAX_LENGTH) < 9 * work(MAX_LENGTH // 8) + 1000
+        assert work(MAX_LENGTH // 4) < 9 * work(MAX_LENGTH // 32) + 1000
 
 
 # -- Syntax, as properties ----------------------------------------------------------------------------------------

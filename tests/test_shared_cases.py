@@ -138,7 +138,7 @@ def test_by_format(case: dict[str, Any], count: Any) -> None:
         tools=case.get("tools") or format_tools(),
         prompt=case.get("prompt"),
         finish_reason=case["finish_reason"],
-        cuts=120,
+        cuts=24,
     )
     right = same(parsed, case["expect"]) if case["kind"] == "complete" else not lost(case["words"], parsed)
     count(name, right)
@@ -161,7 +161,7 @@ def test_by_format_3(case: dict[str, Any], count: Any) -> None:
         reasoning=case["reasoning_parser"],
         tools=case["tools"],
         prompt=case["prompt"],
-        cuts=160 if case["id"].startswith("guard/") else 8,
+        cuts=40 if case["id"].startswith("guard/") else 8,
         roundtrip=False,
     )
     right = same(parsed, case["expect"], exact=case["kind"] != "exact_ws")
@@ -195,7 +195,7 @@ def test_by_template(case: dict[str, Any], count: Any) -> None:
         tools=case["tools"] or None,
         prompt=case.get("prompt") or case["generation_prompt"] or None,
         prefill=case.get("prefill") or "",
-        cuts=120,
+        cuts=24,
     )
     right = same(parsed, case["expect"], partial=case["partial"])
     count(name, right)

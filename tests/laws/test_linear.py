@@ -214,7 +214,7 @@ def reports_linearly(parser: OutputParser, before: str, unit: str, tools: bool) 
 @pytest.mark.parametrize("fmt", DIFFERENT.values(), ids=list(DIFFERENT))
 def test_reports_take_linear_work(fmt: Format) -> None:
     parser = OutputParser.from_format(fmt)
-    chosen = reported(fmt)[len(fmt.name) % 7 :: 7]
+    chosen = reported(fmt)[len(fmt.name) % 14 :: 14]
     before = content(fmt) + "x "
     assert [unit for unit in chosen if not reports_linearly(parser, before, unit, tools=len(unit) % 2 == 0)] == []
 
