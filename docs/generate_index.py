@@ -13,7 +13,7 @@ from pathlib import Path
 from traceback import extract_tb
 
 from untemplate import formats
-from untemplate._internal.backends.recognition import markers_of
+from untemplate._internal.backends.recognition import call_markers, markers_of
 from untemplate.errors import FormatError
 from untemplate.formats import Entry
 from untemplate.formats._registered import problem_of
@@ -130,6 +130,11 @@ def index_module(found: dict[str, tuple[Entry, ...]]) -> str:
             "}",
             '"""Marker of calls or reasoning to its meaning, of all families: those in brackets with a name."""',
             "",
+            "CALLS: Final[dict[tuple[str, ...], tuple[str, ...]]] = {",
+            *(f"    {markers!r}: {tuple(names)!r}," for markers, names in sorted(_calls(entries).items())),
+            "}",
+            '"""Markers of a call to the tool formats that write them; those that most engines know come first."""',
+            "",
         ]
     )
 
@@ -157,6 +162,15 @@ def _markers(entries: list[Entry]) -> Iterator[tuple[str, str]]:
     for marker, (meaning, names) in sorted(known.items()):
         shown = ", ".join(list(names)[:_SHOWN])
         yield marker, f"{meaning} in {shown}" + (" and others" if len(names) > _SHOWN else "")
+
+
+def _calls(entries: list[Entry]) -> dict[tuple[str, ...], list[str]]:
+    found: dict[tuple[str, ...], list[str]] = {}
+    for entry in sorted(entries, key=lambda entry: (-len(entry.engines), entry.name)):
+        markers = call_markers(entry.format) if entry.kind == "tool" and entry.verified else ()
+        if markers and entry.format.channels is None:
+            found.setdefault(markers, []).append(entry.name)
+    return found
 
 
 def main() -> int:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.analysis.test_selection import CODER
 from untemplate import OutputParser, __version__
 from untemplate._internal import cli
 from untemplate._internal.cli import common
@@ -675,6 +676,20 @@ def test_the_formats_for_a_model(run: Run, model: str):
 def test_the_formats_for_a_folder(run: Run, tmp_path: Path):
     (tmp_path / "config.json").write_text('{"model_type": "glm4_moe"}')
     assert json.loads(run("formats", str(tmp_path), "--json")[1])["formats"] == ["glm45"]
+
+
+def test_the_format_for_a_folder_is_the_one_it_is_parsed_with(run: Run, tmp_path: Path):
+    """The type suggests hermes+qwen3, which the template does not write."""
+    (tmp_path / "config.json").write_text('{"model_type": "qwen3_moe"}')
+    (tmp_path / "chat_template.jinja").write_text(CODER)
+    found = json.loads(run("formats", str(tmp_path), "--json")[1])
+    assert found["formats"] == [OutputParser.for_model(tmp_path).format.name] == ["qwen3_coder"]
+    assert [entry["name"] for entry in found["entries"]] == ["qwen3", "hermes"]
+    shown = run("formats", str(tmp_path))[1].splitlines()
+    assert shown[:2] == [
+        "  format    qwen3_coder",
+        "  chosen    catalogue: its calls have the markers of the template; certified",
+    ]
 
 
 @pytest.mark.parametrize("command", [["parse", "--format"], ["parse", "--enforce-parser"]])

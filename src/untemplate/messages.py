@@ -267,7 +267,7 @@ class ToolCall(WireModel, gc=False):
     """One call of the message.
 
     ``status`` is how the call ended, such as "ok", "incomplete" or "invalid_json". "recovered" means that a part of it
-    was ended, dropped or read again.
+    was ended, dropped or read again, or that an object of its arguments has a key twice.
     ``model_id`` is the id that the model wrote, if it came too late to become ``id``. ``repairs`` are the steps by
     which a policy repaired the arguments. OpenAI does not define these three: they are dumped only with
     ``extensions=True``.

@@ -3,8 +3,10 @@
 * A name that the operator enforces is used. If it has calls only, the reasoning of the Format that would be chosen
   without it is kept.
 * Otherwise the first Format that certifies against the model's own chat template is used. They are tried in this order:
-  the response template shipped with the checkpoint, the catalogue entries that the model's id and type suggest, and the
-  analysis of the template.
+  the response template shipped with the checkpoint, the catalogue entries that the model's id and type suggest, the
+  entries whose calls have the markers that the analysis of the template found, and the analysis.
+* Entries that only the markers suggest have the reasoning of the analysis, and must read as much as it does. They are
+  preferred to it since they also know what models write and no template shows, such as calls without their opener.
 * If none certifies, or there is no chat template to certify against, a warning is logged. Formats that read the calls
   of the template come first. Among them those of the catalogue are preferred, unless another one reads much more. A
   Format from elsewhere needs a score of 0.5 at least; otherwise ``passthrough`` is used.
@@ -21,11 +23,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ._internal.backends.abilities import bound
+from ._internal.backends.recognition import call_markers
 from ._internal.log import logger
 from ._internal.model_files import document, folder_of, model_type_of
 from .errors import CheckpointError
 from .format import Format, FormatError
-from .formats import IncompatibleFormatsError, merge, named
+from .formats import IncompatibleFormatsError, lookup, merge, named
+from .formats._registry import writers
 from .formats._suggesting import BY_TYPE, suggested
 
 if TYPE_CHECKING:
@@ -274,7 +278,9 @@ def _attempts(
     for name, fmt, why in suggested(model, model_type or model_type_of(model)):
         yield _measured(_CATALOGUE, name, fmt, why, prepared)
     if prepared is not None:
-        yield _analysed(prepared)
+        analysed = _analysed(prepared)
+        yield from _with_its_markers(analysed, prepared)
+        yield analysed
     elif not notes:
         notes.append("no chat template")
 
@@ -305,6 +311,23 @@ def _analysed(prepared: Prepared) -> Tried:
     fmt = bound(analysis.format, certificate.capabilities)
     why = f"inferred from the template ({analysis.result.variant or 'no calls'})"
     return _judged(Tried(_ANALYSIS, fmt.name, fmt, certificate, why))
+
+
+def _with_its_markers(analysed: Tried, prepared: Prepared) -> Iterator[Tried]:
+    """Yield the catalogue's calls that have the markers of the analysed ones, with the reasoning of the analysis."""
+    inferred = analysed.format
+    if inferred is None or inferred.channels is not None:
+        return
+    why = "its calls have the markers of the template" + ("" if inferred.reasoning is None else "; inferred reasoning")
+    for name in writers(call_markers(inferred)):
+        try:
+            fmt = merge(replace(inferred, tools=()), lookup("tool", name).format)
+        except IncompatibleFormatsError:
+            continue
+        tried = _measured(_CATALOGUE, fmt.name, fmt, why, prepared)
+        if tried.certified and tried.score < analysed.score:
+            tried = replace(tried, certified=False, remark=f"{tried.remark}; the analysis reads more")
+        yield tried
 
 
 def _judged(tried: Tried) -> Tried:

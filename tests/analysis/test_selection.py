@@ -74,7 +74,7 @@ def test_a_response_template_comes_first(tmp_path: Path) -> None:
     assert selection.tried[0].source == "response-template"
     assert selection.tried[0].format is None
     assert "cannot be translated to a Format" in selection.tried[0].remark
-    assert selection.source == "analysis"
+    assert selection.source == "catalogue"
 
 
 def test_model_type_suggests(tmp_path: Path) -> None:
@@ -213,3 +213,51 @@ def test_a_gguf_file_is_of_the_type_that_its_architecture_names(tmp_path: Path) 
     assert (found.source, found.chosen.name) == (folder.source, folder.chosen.name)
     assert [(tried.source, tried.name) for tried in found.tried] == [(t.source, t.name) for t in folder.tried]
     assert any("model type qwen3" in tried.remark for tried in found.tried)
+
+
+CODER = """
+{%- if tools %}<|im_start|>system
+Call as <tool_call>.<|im_end|>
+{% endif %}
+{%- for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + (m.content or '') }}
+{%- for c in m.tool_calls or [] %}{{ '\\n<tool_call>\\n<function=' + c.function.name + '>\\n' }}
+{%- for k, v in c.function.arguments.items() %}
+{{- '<parameter=' + k + '>\\n' + (v if v is string else v | tojson) + '\\n</parameter>\\n' }}{% endfor %}
+{{- '</function>\\n</tool_call>' }}{% endfor %}
+{{- '<|im_end|>\\n' }}{% endfor %}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"""
+WITHOUT_ITS_OPENER = "<function=add>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>"
+
+
+@pytest.mark.parametrize("config", [{}, {"model_type": "qwen3_moe"}])
+def test_a_fine_tune_of_another_name_gets_the_entry_with_the_markers_of_its_template(
+    tmp_path: Path, config: dict[str, str]
+) -> None:
+    """The type of Qwen3-Coder suggests hermes, and no template shows the calls that it writes without their opener."""
+    folder = model(tmp_path / "ours-v2", CODER, **config)
+    selection = select(folder)
+    assert (selection.source, selection.chosen.name) == ("catalogue", "qwen3_coder")
+    assert selection.chosen.remark == "its calls have the markers of the template; certified"
+    assert [call.function.name for call in OutputParser.for_model(folder).parse(WITHOUT_ITS_OPENER).tool_calls] == [
+        "add"
+    ]
+
+
+def test_the_reasoning_of_such_an_entry_is_the_inferred_one(tmp_path: Path) -> None:
+    template = CODER.replace(
+        "'\\n' + (m.content or '') }}",
+        "'\\n' + ('<thought>\\n' + m.reasoning_content + '\\n</thought>\\n\\n' if m.reasoning_content else '')"
+        " + (m.content or '') }}",
+    )
+    parser = OutputParser.for_model(model(tmp_path / "ours-v3", template))
+    parsed = parser.parse("<thought>\nA\n</thought>\n\n" + WITHOUT_ITS_OPENER)
+    assert (parsed.reasoning or "").strip() == "A"
+    assert [call.function.name for call in parsed.tool_calls] == ["add"]
+    assert parser.format.name.startswith("qwen3_coder+inferred-")
+
+
+def test_the_analysis_is_kept_where_the_entry_reads_less(tmp_path: Path) -> None:
+    template = HERMES.replace('"name"', '"tool"')
+    selection = select(model(tmp_path / "ours-v4", template))
+    assert (selection.source, selection.certificate.certified if selection.certificate else None) == ("analysis", True)
+    assert "hermes" in [tried.name for tried in selection.tried]

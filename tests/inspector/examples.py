@@ -39,6 +39,7 @@ _OTHER: Final[dict[str, dict[str, Any]]] = {
         "text": f'<tool_call><invoke name="f">{"<a>" * 300}1{"</a>" * 300}</invoke></tool_call>',
         "format": "minimax_m3",
     },
+    "repeated_key": {"text": "[f(a=1, a=2)]", "format": "pythonic"},
     "unclosed_call": {"text": '<tool_call>{"name": "f", "arguments": {}}', "format": "hermes"},
     "unusual_name": {"text": '<tool_call>{"name": "3"}</tool_call>', "format": "hermes"},
     "text_between_arguments": {"text": "[f(a=[1] 2, b=3)]", "format": "pythonic"},

@@ -22,6 +22,7 @@ REPORTED_BY_STREAM = {
     "call_like_text",
     "foreign_marker",
     "uncertified_arguments",
+    "repeated_key",
     "unclosed_call",
     "unread_marker",
     "unusual_name",
@@ -67,7 +68,40 @@ def test_a_lone_close_of_reasoning_says_what_to_do() -> None:
     assert parser.parse("Hm.</think>Hello", prompt="<|im_start|>assistant\n<think>\n").diagnostics == []
 
 
+CODER = "<tool_call>\n<function=f>\n{}\n</function>\n</tool_call>"
 HERMES = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}'
+
+
+@pytest.mark.parametrize("size", [0, 1, 7])
+@pytest.mark.parametrize(
+    ("name", "raw", "arguments", "key"),
+    [
+        ("hermes", '<tool_call>{"name": "f", "arguments": {"a": 1, "a": 2}}</tool_call>', '{"a": 1, "a": 2}', "a"),
+        ("hermes", '<tool_call>{"name": "f", "arguments": {"o": {"a": 1, "a": 1}}}</tool_call>', None, "a"),
+        ("hermes", '<tool_call>{"name": "f", "arguments": {"a": {"x": 1}, "b": {"x": 2}}}</tool_call>', None, ""),
+        ("hermes", '<tool_call>{"name": "f", "arguments": {"a": "\\"a\\": 1, \\"a\\": 2"}}</tool_call>', None, ""),
+        ("qwen3_coder", CODER.format("<parameter=a>\n1\n</parameter>\n<parameter=a>\n2\n</parameter>"),
+         '{"a": "1", "a": "2"}', "a"),
+        ("glm45", "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n<arg_key>a</arg_key>\n"
+         "<arg_value>2</arg_value>\n</tool_call>", '{"a": "1", "a": "2"}', "a"),
+        ("pythonic", "[f(a=1, a=2)]", '{"a": 1, "a": 2}', "a"),
+    ],
+)  # fmt: skip
+def test_an_argument_that_is_written_twice(name: str, raw: str, arguments: str | None, key: str, size: int):
+    """Readers of JSON keep the last value, so one of the two is lost without a word."""
+    parser = OutputParser.named(name)
+    if size:
+        stream = parser.stream(collect=True)
+        for start in range(0, len(raw), size):
+            stream.feed(raw[start : start + size])
+        stream.finish()
+        parsed = stream.result()
+    else:
+        parsed = parser.parse(raw)
+    [call] = parsed.tool_calls
+    assert call.status == ("recovered" if key else "ok")
+    assert arguments in (None, call.function.arguments)
+    assert [(d.code, d.text) for d in parsed.diagnostics] == ([("repeated_key", key)] if key else [])
 
 
 @pytest.mark.parametrize(

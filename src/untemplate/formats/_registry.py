@@ -39,6 +39,7 @@ __all__ = [
     "named",
     "names",
     "rows",
+    "writers",
 ]
 
 KINDS: Final[tuple[Kind, ...]] = ("reasoning", "tool")
@@ -129,6 +130,11 @@ def names(kind: Kind | None = None) -> list[str]:
 def markers() -> dict[str, str]:
     """Return the markers of the bundled families, each with its meaning in the first formats that have it."""
     return _index.MARKERS
+
+
+def writers(call_markers: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the bundled tool formats whose calls have these markers, those first that most engines know."""
+    return _index.CALLS.get(call_markers, ())
 
 
 def model_type_of_architecture(architecture: str) -> str:

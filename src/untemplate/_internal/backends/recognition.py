@@ -15,6 +15,7 @@ from ...formats._registry import markers
 
 __all__ = [
     "MARKUP",
+    "call_markers",
     "every_marker",
     "foreign_marker",
     "marker_texts",
@@ -115,6 +116,12 @@ def texts_of(*parts: Any) -> set[str]:
     space are left out."""
     texts = {text.strip() for part in parts for marker in markers_within(part) for text in marker.spellings}
     return texts.difference({""})
+
+
+def call_markers(fmt: Format) -> tuple[str, ...]:
+    """Return the markers that a Format writes in a call, sorted; none if prose holds them all."""
+    found = {marker.text.strip() for marker in markers_within(fmt.tools[:1])}.difference({""})
+    return tuple(sorted(found)) if any(map(MARKUP.match, found)) else ()
 
 
 def marker_texts(fmt: Format) -> list[str]:

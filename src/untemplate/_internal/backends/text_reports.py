@@ -118,8 +118,11 @@ class TextReports:
         return self._markers.call_in_reasoning(text, names, bool(self._machine.calls))
 
     def values(self) -> Iterator[Diagnostic]:
-        """Yield a report of each call with markup that its values hold."""
+        """Yield a report of each call with a key that is there twice, or with markup that its values hold."""
         for call in self._machine.calls:
+            if call.repeated:
+                place = self._raw[call.start : call.end].rfind(call.repeated)
+                yield self._report("repeated_key", call.start + max(place, 0), call.repeated)
             if call.markup:
                 place = self._raw[call.start : call.end].find(call.markup)
                 yield self._report("markup_in_value", call.start + max(place, 0), call.markup)

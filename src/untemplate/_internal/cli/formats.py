@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..inspector.known import SAMPLE_TOOLS, SAMPLES
 from ..terminal import coloured, painted, visible
-from .common import UsageError, field, print_json, print_text, table
+from .common import UsageError, field, print_json, print_text, quiet, table
 
 if TYPE_CHECKING:
     import argparse
@@ -115,23 +115,37 @@ def _show_format(name: str, kind: Kind | None, *, as_json: bool) -> None:
 
 
 def _show_model(model: str, *, as_json: bool) -> bool:
-    """Print the entries for a hub id, a folder or a model type. Return True if there are any."""
+    """Print the entries for a hub id, a folder or a model type. Return True if there are any.
+
+    For a folder or a GGUF file the format is the one that it would be parsed with.
+    """
     from ...formats import lookup
     from ...formats._registry import KINDS, chosen_name
     from ...formats._suggesting import ranked, suggested
+    from ...selection import select
     from ..model_files import model_type_of
 
-    model_type = model_type_of(Path(model)) if os.path.isdir(model) else model
+    is_here = os.path.exists(model)
+    model_type = model_type_of(Path(model)) if is_here else model
     found = [(lookup(kind, row.name), why) for kind in KINDS for row, why in ranked(kind, model, model_type)]
-    usable = [chosen_name(fmt) for _, fmt, _ in suggested(model, model_type)]
-    if as_json and found:
+    usable = [] if is_here else [chosen_name(fmt) for _, fmt, _ in suggested(model, model_type)]
+    chosen = None
+    if is_here:
+        with quiet():
+            chosen = select(model).chosen
+        usable += [] if chosen.source == "passthrough" else [chosen.name]
+    if as_json and usable:
         entries = [{**_entry(entry), "reason": why} for entry, why in found]
-        print_json({"model": model, "formats": usable, "entries": entries}, indent=2)
-    elif found:
+        why_chosen = {} if chosen is None else {"chosen": chosen.to_dict()}
+        print_json({"model": model, "formats": usable, **why_chosen, "entries": entries}, indent=2)
+    elif usable:
+        colour = coloured(sys.stdout)
+        lines = [field("format", name, colour) for name in usable]
+        lines += [] if chosen is None else [field("chosen", f"{chosen.source}: {chosen.remark}", colour)]
         rows = [(entry.name, entry.kind, evidence_word(entry), " ".join(entry.engines), why) for entry, why in found]
-        listed = "\n".join(field("format", name, coloured(sys.stdout)) for name in usable)
-        print_text(f"{listed}\n\n" + table(("NAME", "KIND", "EVIDENCE", "ENGINES", "REASON"), rows))
-    return bool(found)
+        listed = table(("NAME", "KIND", "EVIDENCE", "ENGINES", "REASON"), rows) if rows else ""
+        print_text("\n".join(lines) + (f"\n\n{listed}" if listed else ""))
+    return bool(usable)
 
 
 def details(entry: Entry, colour: bool) -> str:

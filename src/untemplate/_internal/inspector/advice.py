@@ -50,6 +50,7 @@ ADVICE: Final[dict[str, str]] = {
     "misspelled_close": _MODEL,
     "nested_too_deep": "The output is broken or made to break parsers.",
     "quoted_call": "If it should be a call, set quoted_calls=call, or give the parser the token ids.",
+    "repeated_key": "Check which value was meant: your client takes the last. Do not train on it.",
     "stray_close": "Nothing is lost if it closes a call. " + _PROMPT,
     "stray_text": _MODEL,
     "text_between_arguments": _MODEL,

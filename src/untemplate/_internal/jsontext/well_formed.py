@@ -7,6 +7,7 @@ with a schema, is refused beyond ``MAX_DEPTH``.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -21,6 +22,8 @@ MAX_DEPTH: Final = 256
 """Levels of brackets in a value that is converted or checked."""
 
 _BRACKET_OR_QUOTE: Final = re.compile(r'["{}\[\]]')
+_STRING: Final = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+(:?)', re.DOTALL)
+"""Matches a string, and the colon that makes it a key."""
 _WORD: Final = re.compile(f"{NUMBER}|{CONSTANT}")
 
 
@@ -73,6 +76,25 @@ def reason_of_json(text: str) -> str:
     except (ValueError, RecursionError):
         return ""
     return "" if isinstance(value, dict) else "not an object"
+
+
+def repeated_key(text: str) -> str:
+    """Return a key that one object of this JSON text has twice; empty if there is none."""
+    if text.count(":") < 2:
+        return ""
+    keys = [key for key, colon in _STRING.findall(text) if colon]
+    if len(set(keys)) == len(keys):
+        return ""
+    found: list[str] = []
+
+    def read(members: list[tuple[str, object]]) -> None:
+        if len({key for key, _ in members}) < len(members):
+            keys = [key for key, _ in members]
+            found.append(next(key for key in keys if keys.count(key) > 1))
+
+    with contextlib.suppress(ValueError, RecursionError):  # deeper than the decoder goes
+        json.loads(text, object_pairs_hook=read)
+    return next(iter(found), "")
 
 
 def is_deep(text: str, limit: int = MAX_DEPTH) -> bool:

@@ -7,7 +7,7 @@ from typing import Final, final
 
 from ...messages import CallStatus
 from ...tools import ToolSet
-from ..jsontext.well_formed import is_json
+from ..jsontext.well_formed import is_json, repeated_key
 from .diagnostics import DiagnosticCode
 from .lexer import WS
 
@@ -31,6 +31,7 @@ RECOVERING: Final[frozenset[DiagnosticCode]] = frozenset(
         "missing_open",
         "misspelled_close",
         "nested_too_deep",
+        "repeated_key",
         "stray_text",
         "text_between_arguments",
         "unclosed_object",
@@ -71,6 +72,8 @@ class CallState:
     """True if a call before it that has been forgotten had ended by itself."""
     markup: str = ""
     """Markup of the call that one of its values holds; empty if none was found, or it was not looked for."""
+    repeated: str = ""
+    """A key that an object of its arguments has twice; empty if there is none, or it was not looked for."""
     status: CallStatus | None = None
     """The status that the call policy found; None if there is no call policy."""
     repairs: tuple[str, ...] = ()
@@ -118,7 +121,8 @@ def call_status(
     * ``invalid_json`` or ``invalid_arguments``: a validator found that the arguments are not an object, or that they do
       not fit the tool's schema,
     * ``repaired``: a policy repaired the call, and now it is valid,
-    * ``recovered``: a part of it was ended, dropped or read again, or a value holds markup of the call,
+    * ``recovered``: a part of it was ended, dropped or read again, an object has a key twice, or a value holds markup
+      of the call,
     * ``ok``.
 
     ``markup`` returns such markup in the arguments of a tool, which is kept in the call, or nothing. ``problems``
@@ -129,6 +133,9 @@ def call_status(
         return "incomplete"
     if not _is_object(arguments) or not (call.ending == VALID or is_json(arguments)):
         return "invalid_json"
+    call.repeated = repeated_key(arguments)
+    if call.repeated:
+        call.recovered = True
     if tools.known and call.name not in tools.names:
         return "unknown_tool"
     found = frozenset() if problems is None else frozenset(problems())
