@@ -240,7 +240,7 @@ def test_everything_on_one_line(run: Run):
     code, out, err = run("parse", "--format", "kimi_k2", "--json", "--finish-reason", "length", stdin="Hi")
     assert (code, err) == (0, "")
     assert out == (
-        '{"message":{"role":"assistant","content":"Hi"},"finish_reason":"length","statuses":[],"repairs":[],'
+        '{"message":{"role":"assistant","content":"Hi"},"finish_reason":"length","statuses":[],"reasons":[],"repairs":[],'
         '"diagnostics":[]}\n'
     )
     _, out, _ = run(*QWEN, "--json", "--finish-reason", "length", stdin=cut)
@@ -671,6 +671,25 @@ def test_the_formats_for_a_model(run: Run, model: str):
     found = json.loads(run("formats", model, "--json")[1])
     assert (found["model"], found["formats"]) == (model, ["hermes+qwen3"])
     assert [(entry["name"], entry["reason"]) for entry in found["entries"]] == [("qwen3", reason), ("hermes", reason)]
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "reason"),
+    [
+        ("get_weather", "invalid_arguments", "its arguments do not fit the tool's schema ($.city type)"),
+        ("get_time", "unknown_tool", "the tool was not offered"),
+    ],
+)
+def test_why_a_call_must_not_run(run: Run, tmp_path: Path, name: str, status: str, reason: str):
+    """Only the log had the reason, next to *diagnostics none*."""
+    tools = tmp_path / "tools.json"
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    tools.write_text(json.dumps([{"type": "function", "function": {"name": "get_weather", "parameters": schema}}]))
+    raw = f'<tool_call>{{"name": "{name}", "arguments": {{"city": 3}}}}</tool_call>'
+    command = ["parse", "--format", "hermes", "--tools", str(tools)]
+    found = json.loads(run(*command, "--json", stdin=raw)[1])
+    assert (found["statuses"], found["reasons"]) == ([status], [reason])
+    assert f"1 call: {name} ({status}: {reason})" in run(*command, "--explain", stdin=raw)[1]
 
 
 def test_the_formats_for_a_folder(run: Run, tmp_path: Path):

@@ -269,16 +269,17 @@ class ToolCall(WireModel, gc=False):
     ``status`` is how the call ended, such as "ok", "incomplete" or "invalid_json". "recovered" means that a part of it
     was ended, dropped or read again, or that an object of its arguments has a key twice.
     ``model_id`` is the id that the model wrote, if it came too late to become ``id``. ``repairs`` are the steps by
-    which a policy repaired the arguments. OpenAI does not define these three: they are dumped only with
-    ``extensions=True``.
+    which a policy repaired the arguments. ``reason`` is why an invalid call must not run as it is. OpenAI does
+    not define these four: they are dumped only with ``extensions=True``.
     """
 
-    _extensions: ClassVar[frozenset[str]] = frozenset({"status", "model_id", "repairs"})
+    _extensions: ClassVar[frozenset[str]] = frozenset({"status", "reason", "model_id", "repairs"})
 
     id: str
     function: FunctionCall
     type: str = msgspec.field(default_factory=_function)  # a factory: clients need the key, omit_defaults would drop it
     status: CallStatus = "ok"
+    reason: str = ""
     model_id: str | None = None
     repairs: list[str] = []
 

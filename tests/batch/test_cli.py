@@ -235,6 +235,20 @@ def test_a_format_that_is_not_named_is_guessed(given: str, tmp_path: Path, capsy
     assert capsys.readouterr() == ("", "")
 
 
+def test_rows_of_two_models(jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    other = [{"output": '[TOOL_CALLS]ping[ARGS]{"x": 1}'}] * 2
+    path = jsonl([*rows(5), *other, {"output": "Plain."}])
+    said = (
+        "untemplate: 2 of 8 rows, the first is row 6, seem to be of another model: mistral reads them; "
+        "with --format-column NAME each row names its format\n"
+    )
+    assert cli.main(["guess", path]) == 0
+    assert capsys.readouterr().err == said
+    assert cli.main(["batch", path, "-o", str(tmp_path / "out.jsonl")]) == 0
+    guessed = "untemplate: --format hermes, guessed from the first 8 rows (untemplate guess shows others)\n"
+    assert capsys.readouterr().err == guessed + said
+
+
 def test_calls_of_a_family_that_is_not_known(
     jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

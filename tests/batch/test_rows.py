@@ -231,6 +231,28 @@ def test_misuse(call: Callable[[], Any], message: str):
         call()
 
 
+def test_reasons_of_calls_that_must_not_run():
+    [record] = parse_many([{"output": output('{"x": "no"}'), "tools": TOOLS}], "hermes")
+    assert (record.statuses, record.reasons) == (
+        ["invalid_arguments"],
+        ["its arguments do not fit the tool's schema ($.x type)"],
+    )
+    [record] = parse_many(rows(1), "hermes")
+    assert record.reasons == []
+
+
+def test_a_row_without_an_answer_is_not_clean():
+    """An output that was cut in reasoning, or is empty, has no diagnostic and often no finish reason."""
+    summary = Summary()
+    given = ["<think>\nLet me", "", " \n", "<think>\nHm.\n</think>\n\n", "<think>\nHm.\n</think>\n\nHello."]
+    for record in parse_many([{"output": text} for text in given], "hermes+qwen3"):
+        summary.add(record)
+    assert (summary.clean, summary.flawed, summary.unanswered) == (1, 4, 4)
+    assert summary.tables()["parts"] == {
+        "neither content nor calls": 4, "reasoning": 3, "content": 2, "calls": 0,
+    }  # fmt: skip
+
+
 def test_figures():
     summary = Summary()
     given = [*rows(2), {"output": output('{"x": "no"}'), "tools": TOOLS}, {"output": "Plain."}, {}]

@@ -779,6 +779,39 @@ def test_what_a_server_has_parsed_is_passed_on():
     assert [c.status for c in parsed.tool_calls] == ["ok", "ok"]
 
 
+@pytest.mark.parametrize(
+    ("server", "chunks", "shown"),
+    [
+        (
+            "vllm",
+            [delta(tool_calls=[call(0, "a", "f", "{'x': 1")]), delta("tool_calls")],
+            "sends calls that it parsed itself; what its parser breaks stays broken: "
+            "start vLLM without --tool-call-parser and --reasoning-parser",
+        ),
+        (
+            "",
+            [delta(content="I call f."), delta("tool_calls")],
+            "ends with tool_calls and sent none, so its parser read calls and lost them; what its parser breaks stays "
+            "broken: turn its parsers off, or use --upstream, which reads its completions",
+        ),
+        ("vllm", [delta(content="<tool_call>"), delta("stop")], None),
+    ],
+)
+def test_a_server_that_parses_is_reported_once(
+    server: str, chunks: list[Any], shown: str | None, caplog: pytest.LogCaptureFixture
+):
+    """Calls that the server's parser broke were passed on without a word."""
+
+    async def act(engine: OpenAIChatEngine, upstream: Upstream) -> str:
+        for _ in range(2):
+            await pieces(engine, chat_job())
+        return upstream.url
+
+    url = run({"/v1/chat/completions": Answer(events(*chunks))}, act, chat=True, models={"owned_by": server})
+    warned = [record.getMessage() for record in caplog.records if "upstream" in record.getMessage()]
+    assert warned == ([] if shown is None else [f"upstream {url}, model 'm': {shown}"])
+
+
 def test_a_call_that_the_server_missed_is_numbered_behind_the_one_that_it_found():
     stream = OutputParser.named("hermes").stream(tools=TOOLS, collect=True, seed="s")
     stream.feed('<tool_call>\n{"name": "f", "arguments": {"x"')

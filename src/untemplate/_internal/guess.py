@@ -25,7 +25,7 @@ from .backends.call_log import no_warnings
 from .backends.recognition import markers_in
 from .output_parser import OutputParser
 
-__all__ = ["Guess", "Sample", "guess", "guess_many", "is_clear"]
+__all__ = ["Guess", "Sample", "guess", "guess_many", "is_clear", "of_another_kind"]
 
 _VALID = ("ok", "recovered")
 _NOT_COUNTED: Final = ("foreign_marker", "unclosed_call")
@@ -188,6 +188,18 @@ def is_clear(ranked: Sequence[Guess]) -> bool:
         and not best.unread
         and all(best.difference(one) is None for one in alike)
     )
+
+
+def of_another_kind(ranked: Sequence[Guess]) -> tuple[Guess, list[int]] | None:
+    """Return the format, and the indices of the outputs, that it reads without a problem and the best format does not:
+    the best leaves markers in them, or reads fewer calls. ``None`` if there are none."""
+    best, found = ranked[0], None
+    for one in ranked[1:]:
+        pairs = enumerate(zip(best.outputs, one.outputs, strict=True))
+        rows = [i for i, (mine, its) in pairs if its[0] == its[2] == 0 and its[:2] < mine[:2]]
+        if len(rows) > (0 if found is None else len(found[1])):
+            found = one, rows
+    return found
 
 
 def _compared(ways: Sequence[Sequence[Guess]]) -> list[list[Guess]]:

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from .._internal.guess import Guess, Sample, guess_many
+from .._internal.guess import Guess, Sample, guess_many, of_another_kind
 from .._internal.saved import OUTPUT
 from ..formats import named
 from ._rows import Columns, Refused, RowParser, Settings, lacks_output
@@ -27,6 +27,18 @@ class Ranking(NamedTuple):
     """The outputs that were read."""
     skipped: str
     """A line about rows between them that cannot be read; empty without any."""
+
+    @property
+    def mixed(self) -> str:
+        """A line about rows that another format reads better than the first; empty without any."""
+        found = of_another_kind(self.formats)
+        if found is None:
+            return ""
+        other, rows = found
+        return (
+            f"{len(rows):,} of {len(self.samples):,} rows, the first is row {self.samples[rows[0]].row}, seem to be of "
+            f"another model: {other.format} reads them; with --format-column NAME each row names its format"
+        )
 
 
 def format_of_rows(paths: Sequence[str], columns: Columns, most: int = GUESSED) -> Ranking:

@@ -46,8 +46,8 @@ __all__ = [
 _MOST_TOOLS: Final = 4096
 """Tool lists that are kept; beyond that all are forgotten."""
 _RESULT: Final = frozenset(
-    ("row", "file", "format", "message", "finish_reason", "statuses", "diagnostics", "spans", "tokens", "straddling",
-     "error")
+    ("row", "file", "format", "message", "finish_reason", "statuses", "reasons", "diagnostics", "spans", "tokens",
+     "straddling", "error")
 )  # fmt: skip
 
 
@@ -122,6 +122,7 @@ class Record(msgspec.Struct, omit_defaults=True, kw_only=True):
         format: name of the row's format, if rows name it.
         message, finish_reason: as a server returns them.
         statuses: of each call.
+        reasons: of each call, why it must not run, if there is such a call.
         diagnostics: where the output does not follow its format.
         spans, tokens, straddling: regions in characters and in tokens, and tokens in several regions; on request.
         error: the reason why there is no message.
@@ -134,6 +135,7 @@ class Record(msgspec.Struct, omit_defaults=True, kw_only=True):
     message: dict[str, Any] | None = None
     finish_reason: str = ""
     statuses: list[str] = []
+    reasons: list[str] = []
     diagnostics: list[Diagnostic] = []
     spans: list[Span] = []
     tokens: list[TokenSpan] = []
@@ -491,6 +493,8 @@ def _fill(record: Record, parsed: ParsedOutput, spans: bool) -> None:
     record.message = parsed.message()
     record.finish_reason = parsed.finish_reason
     record.statuses = [call.status for call in parsed.tool_calls]
+    if any(call.reason for call in parsed.tool_calls):
+        record.reasons = [call.reason for call in parsed.tool_calls]
     record.diagnostics = parsed.diagnostics
     if spans:
         record.spans = parsed.spans

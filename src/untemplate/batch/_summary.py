@@ -24,8 +24,9 @@ _ADVICE: Final = {"stray_close": "if the prompts open reasoning, give the column
 class Summary(msgspec.Struct):
     """Figures about records.
 
-    ``clean`` rows have no error, no diagnostic and no call whose status is not ``ok``; ``flawed`` ones have one of the
-    latter; ``errors`` are rows without a message. ``problems`` counts errors by column and code.
+    ``clean`` rows have content or a call, no error, no diagnostic and no call whose status is not ``ok``. ``flawed``
+    ones have a message and are not clean; ``errors`` are rows without a message. ``problems`` counts errors by column
+    and code.
     """
 
     rows: int = 0
@@ -37,6 +38,8 @@ class Summary(msgspec.Struct):
     """Rows with reasoning."""
     content: int = 0
     """Rows with content."""
+    unanswered: int = 0
+    """Rows with neither content nor a call: empty outputs, and those that end in reasoning."""
     finish_reasons: dict[str, int] = {}
     statuses: dict[str, int] = {}
     diagnostics: dict[str, int] = {}
@@ -55,7 +58,7 @@ class Summary(msgspec.Struct):
             _count(self.problems, f"{error.column}: {error.code}" if error.column else error.code)
             return
         message = record.message or {}
-        self._add_message(message)
+        answered = self._add_message(message)
         if record.format:
             _count(self.formats, record.format)
         _count(self.finish_reasons, record.finish_reason)
@@ -65,16 +68,21 @@ class Summary(msgspec.Struct):
             _count(self.diagnostics, diagnostic.code)
         for code in {diagnostic.code for diagnostic in record.diagnostics}:
             _count(self.flawed_rows, code)
-        flawed = bool(record.diagnostics) or any(status != "ok" for status in record.statuses)
+        flawed = not answered or bool(record.diagnostics) or any(status != "ok" for status in record.statuses)
         self.flawed += flawed
         self.clean += not flawed
 
-    def _add_message(self, message: Mapping[str, Any]) -> None:
-        self.content += bool(message.get("content"))
+    def _add_message(self, message: Mapping[str, Any]) -> bool:
+        """Count the parts of a message. Return True if it has content or a call."""
+        content = message.get("content")
+        self.content += bool(content)
         self.reasoning += "reasoning" in message or "reasoning_content" in message
         for call in message.get("tool_calls", ()):
             self.calls += 1
             _count(self.tools, call["function"]["name"])
+        answered = bool(message.get("tool_calls") or (content or "").strip())
+        self.unanswered += not answered
+        return answered
 
     def merge(self, other: Summary) -> None:
         """Add the figures of other records."""
@@ -106,9 +114,10 @@ class Summary(msgspec.Struct):
 
     def tables(self) -> dict[str, dict[str, int]]:
         """Return the figures by heading, the largest first; headings without figures are left out."""
+        unanswered = {"neither content nor calls": self.unanswered} if self.unanswered else {}
         tables = {
             "rows": {"clean": self.clean, "flawed": self.flawed, "errors": self.errors},
-            "parts": {"reasoning": self.reasoning, "content": self.content, "calls": self.calls},
+            "parts": {"reasoning": self.reasoning, "content": self.content, "calls": self.calls, **unanswered},
             "finish reasons": self.finish_reasons,
             "statuses of calls": self.statuses,
             "diagnostics": self.diagnostics,

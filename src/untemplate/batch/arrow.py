@@ -22,7 +22,7 @@ __all__ = [
     "types_of",
 ]
 
-NESTED: Final = ("tool_calls", "diagnostics", "spans", "tokens", "straddling", "error")
+NESTED: Final = ("tool_calls", "reasons", "diagnostics", "spans", "tokens", "straddling", "error")
 """Columns of results that hold JSON text."""
 
 
@@ -133,8 +133,8 @@ def fitted(table: Any, whole: Any) -> Any:
 def parse_table(parser: RowParser, table: Any) -> Any:
     """Return an Arrow table with the results of its rows as additional columns, in place of columns of these names.
 
-    The columns are ``content``, ``reasoning``, ``tool_calls``, ``finish_reason``, ``statuses``, ``diagnostics`` and
-    ``error``; with ``spans`` also ``spans``, ``tokens`` and ``straddling``.
+    The columns are ``content``, ``reasoning``, ``tool_calls``, ``finish_reason``, ``statuses``, ``reasons``,
+    ``diagnostics`` and ``error``; with ``spans`` also ``spans``, ``tokens`` and ``straddling``.
 
     Args:
         parser: made once for many tables.

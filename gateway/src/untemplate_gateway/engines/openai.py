@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -17,10 +18,18 @@ from .base import EngineChunk, EngineError, Job, Takes
 from .chunks import ServerDelta, ended, ended_early, logprobs_of, parsed_by_server, read_chunk, reason_of, usage_of
 from .upstream import Upstream
 
+_log: Final = logging.getLogger("untemplate.gateway.engines")
 _SOME: Final = 4096
 """Most tokens of an output if the room for it is unknown."""
 
 _DIALECTS: Final = {"vllm": "structural_tag", "sglang": "structural_tag", "llama.cpp": "gbnf"}
+
+
+_PARSERS_OFF: Final = {
+    "vllm": "start vLLM without --tool-call-parser and --reasoning-parser",
+    "sglang": "start SGLang without --tool-call-parser and --reasoning-parser",
+    "llama.cpp": "start llama-server with --skip-chat-parsing --special",
+}
 
 
 class OpenAIEngine(Upstream):
@@ -153,6 +162,7 @@ class OpenAIChatEngine(Upstream):
     """
 
     takes = Takes(logprobs=True, messages=True, tool_choice=True)
+    _has_warned = False
 
     async def start(self) -> None:
         await super().start()
@@ -194,6 +204,7 @@ class OpenAIChatEngine(Upstream):
                     ids = () if parsed else choice.token_ids or ()
                     for part in parsed_by_server(delta, begun):
                         parsed = True
+                        self._warn(f"sends {'calls' if begun else 'reasoning'} that it parsed itself")
                         ids = ()
                         yield EngineChunk(delta=part)
                     if delta.content or ids:
@@ -202,10 +213,23 @@ class OpenAIChatEngine(Upstream):
                             yield EngineChunk(self._close())
                         yield EngineChunk(delta.content or "", ids, None, likely)
                     if choice.finish_reason is not None:
+                        if choice.finish_reason == "tool_calls" and not begun:
+                            self._warn("ends with tool_calls and sent none, so its parser read calls and lost them")
                         last = EngineChunk(finish_reason=reason_of(choice.finish_reason))
                 if last is not None and chunk.usage is not None:
                     last.usage = usage_of(chunk.usage)
         yield ended(last)
+
+    def _warn(self, what: str) -> None:
+        """Log once that the server parses: what its parser breaks or drops cannot be mended here."""
+        if not self._has_warned:
+            self._has_warned = True
+            remedy = _PARSERS_OFF.get(
+                self.server, "turn its parsers off, or use --upstream, which reads its completions"
+            )
+            _log.warning(
+                "upstream %s, model %r: %s; what its parser breaks stays broken: %s", self.url, self.model, what, remedy
+            )
 
     def _close(self) -> str:
         """Return the marker that closes reasoning: the server removed it after reasoning that the prompt had opened."""

@@ -74,7 +74,7 @@ def reports_of(request: Generation, ended: Ended) -> dict[str, Any]:
 
 
 def call_reports(parsed: ParsedOutput) -> list[dict[str, Any]]:
-    """Return the status of each tool call."""
+    """Return the status of each tool call, and why one must not run."""
     return [
         {
             "index": index,
@@ -82,6 +82,7 @@ def call_reports(parsed: ParsedOutput) -> list[dict[str, Any]]:
             "status": call.status,
             "model_id": call.model_id,
             "repairs": call.repairs,
+            **({"reason": call.reason} if call.reason else {}),
         }
         for index, call in enumerate(parsed.tool_calls)
     ]

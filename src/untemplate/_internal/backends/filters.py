@@ -258,7 +258,8 @@ class RequestCallPolicy(CallPolicy):
         call.status = call_status(call, self.arguments, self._tools, self._values.find, lambda: slugs)
         decision = self._decision(call, known, malformed=bool(slugs & NOT_AN_OBJECT))
         if decision != AS_CONTENT and call.status in INVALID:
-            warn_of_call("kept" if decision == KEEP else "dropped", call.name, reason_of(call.status, problems))
+            call.reason = reason_of(call.status, problems)
+            warn_of_call("kept" if decision == KEEP else "dropped", call.name, call.reason)
         return decision
 
     def _decision(self, call: CallState, known: bool, malformed: bool) -> int:

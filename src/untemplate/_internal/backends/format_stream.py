@@ -203,8 +203,10 @@ class FormatStream(StreamBackend):
             if call.status is None:
                 call.status = self._status(call, found.function.arguments)
                 if call.status in INVALID:
-                    warn_of_call("kept", call.name, reason_of(call.status, self._found))
+                    call.reason = reason_of(call.status, self._found)
+                    warn_of_call("kept", call.name, call.reason)
             status = found.status = call.status
+            found.reason = call.reason
             found.model_id = call.model_id or None
             found.repairs = list(call.repairs)
             if status in STATUS_DIAGNOSTICS:

@@ -152,7 +152,8 @@ def _guessed(arguments: argparse.Namespace, columns: Columns) -> Format:
     if columns.ids is not None:
         raise UsageError("--ids-column needs one of: --format, --template, --model, --enforce-parser")
     with quiet():
-        ranked, samples, _ = format_of_rows(arguments.input, columns)
+        found = format_of_rows(arguments.input, columns)
+    ranked, samples, _ = found
     best = ranked[0]
     unread = best.unread
     if unread or not best.is_evident:
@@ -165,6 +166,8 @@ def _guessed(arguments: argparse.Namespace, columns: Columns) -> Format:
         raise UsageError(f"{why}: name it by --format, --template or --model")
     if not arguments.quiet:
         note(f"--format {best.format}, guessed from the first {len(samples):,} rows (untemplate guess shows others)")
+        if found.mixed:
+            note(found.mixed)
     return named(best.format)
 
 

@@ -123,13 +123,14 @@ def _print_rows(arguments: argparse.Namespace, rows: Sequence[tuple[int, Any]] |
     try:
         with quiet():
             if rows is None:
-                ranked, samples, skipped = format_of_rows([file], columns, most)
+                found = format_of_rows([file], columns, most)
             else:
-                ranked, samples, skipped = format_of(rows, columns, most, name_of(file))
+                found = format_of(rows, columns, most, name_of(file))
     except OSError as error:
         raise UsageError(f"FILE {arguments.file}: {reason(error)}") from None
     except (ValueError, ModuleNotFoundError) as error:
         raise UsageError(str(error)) from None
+    ranked, samples, skipped = found
     groups = grouped(ranked)
     shown = groups if arguments.all else groups[:_SHOWN]
     if arguments.json:
@@ -141,8 +142,8 @@ def _print_rows(arguments: argparse.Namespace, rows: Sequence[tuple[int, Any]] |
         print_text(line)
     plain = f"no output of {len(samples):,} has a marker or call of a format; every format reads them as content"
     _conclude(ranked[0], plain)
-    if skipped:
-        note(skipped)
+    for remark in filter(None, (found.mixed, skipped)):
+        note(remark)
     if len(samples) == arguments.rows:
         note(f"read the first {len(samples):,} rows (--rows)")
 

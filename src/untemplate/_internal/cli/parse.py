@@ -197,6 +197,7 @@ def _everything(parsed: ParsedOutput, policy: Policy, *, spans: bool) -> dict[st
         "message": _message(parsed, policy),
         "finish_reason": parsed.finish_reason,
         "statuses": [call.status for call in parsed.tool_calls],
+        "reasons": [call.reason for call in parsed.tool_calls],
         "repairs": [call.repairs for call in parsed.tool_calls],
         "diagnostics": [diagnostic.model_dump() for diagnostic in parsed.diagnostics],
     }

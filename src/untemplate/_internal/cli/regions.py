@@ -73,7 +73,8 @@ def summary(parsed: ParsedOutput, *, assumed: bool = False) -> str:
     parts = [name for name, text in (("reasoning", parsed.reasoning_content), ("content", parsed.content)) if text]
     if calls := parsed.tool_calls:
         listed = ", ".join(
-            f"{visible(call.function.name)} ({': '.join([call.status, *filter(None, [', '.join(call.repairs)])])})"
+            f"{visible(call.function.name)} "
+            f"({': '.join([call.status, *filter(None, [visible(call.reason), ', '.join(call.repairs)])])})"
             for call in calls
         )
         parts.append(f"{len(calls)} call{'s'[: len(calls) > 1]}: {listed}")

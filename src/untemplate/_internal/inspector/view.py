@@ -56,7 +56,13 @@ def view(parser: OutputParser, case: Case) -> dict[str, Any]:
         "reasoning_field": parser.policy.reasoning_field,
         "finish_reason": parsed.finish_reason,
         "calls": [
-            {"name": c.function.name, "status": c.status, "repairs": c.repairs, "model_id": c.model_id}
+            {
+                "name": c.function.name,
+                "status": c.status,
+                "reason": c.reason,
+                "repairs": c.repairs,
+                "model_id": c.model_id,
+            }
             for c in parsed.tool_calls
         ],
         "diagnostics": [

@@ -76,6 +76,8 @@ class CallState:
     """A key that an object of its arguments has twice; empty if there is none, or it was not looked for."""
     status: CallStatus | None = None
     """The status that the call policy found; None if there is no call policy."""
+    reason: str = ""
+    """Why its status means that it must not run as it is; empty if it may."""
     repairs: tuple[str, ...] = ()
     """The steps by which the call policy repaired the call."""
 

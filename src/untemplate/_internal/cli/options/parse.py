@@ -64,5 +64,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--json",
         action="store_true",
-        help="print one line: message, finish_reason, statuses and repairs of calls, diagnostics; with --explain spans",
+        help="print one line: message, finish_reason, statuses, reasons and repairs of calls, diagnostics; with "
+        "--explain spans",
     )

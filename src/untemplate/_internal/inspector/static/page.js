@@ -317,7 +317,7 @@ function calls (view, status) {
   return (view.message.tool_calls || []).map((call, i) => ({
     name: call.function.name,
     arguments: call.function.arguments,
-    ...(status ? { status: view.calls[i].status } : {})
+    ...(status ? { status: view.calls[i].status, reason: view.calls[i].reason || undefined } : {})
   }))
 }
 
