@@ -58,6 +58,10 @@ ODD = OUTPUT + "\n</tool_call>"
 QWEN = ["parse", "--format", "hermes", "--reasoning", "qwen3"]
 
 
+UNCLEAR = (
+    "the output does not show its format: name it by --format NAME (`untemplate guess FILE` ranks them), or "
+    "--template, --model or --enforce-parser"
+)
 NEEDS = "needs a format: --format NAME (`untemplate guess FILE` finds it), or --template, --model or --enforce-parser"
 
 
@@ -115,7 +119,7 @@ def test_the_format_is_guessed_where_it_is_clear(run: Run):
 
 @pytest.mark.parametrize("output", ["", "Hello.", "<think>\nGo.\n<tool_call>\n{}\n</tool_call>\nI wait."])
 def test_a_format_that_is_not_clear_is_asked_for(run: Run, output: str):
-    assert run("parse", stdin=output) == (2, "", f"untemplate: error: parse {NEEDS}\n")
+    assert run("parse", stdin=output) == (2, "", f"untemplate: error: {UNCLEAR}\n")
 
 
 # -- parse: the message -------------------------------------------------------------------------------------------
@@ -513,7 +517,7 @@ COMMANDS = (
         ),
         (
             ["parse"],
-            f"untemplate: error: parse {NEEDS}",
+            f"untemplate: error: {UNCLEAR}",
         ),
         (
             ["parse", "--format", "hermes", "--split", "0"],
@@ -719,6 +723,14 @@ def test_two_names_or_a_file_parse(run: Run, tmp_path: Path, command: list[str])
         code, out, err = run(*command, source, stdin="<think>\nA\n</think>\n\nB")
         assert (code, err) == (0, "")
         assert json.loads(out)["reasoning"].strip() == "A"
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_template_given_as_a_format(run: Run, tmp_path: Path, exists: bool):
+    file = tmp_path / "chat_template.jinja"
+    if exists:
+        file.write_text(CODER)
+    assert "; --template takes a chat template" in run.fails("parse", "--format", str(file))
 
 
 def test_two_names_or_a_file_are_shown_and_exported(run: Run, tmp_path: Path):

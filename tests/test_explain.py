@@ -598,7 +598,7 @@ def test_parse_with_an_enforced_name(run: Run):
     [
         (
             [],
-            "parse needs a format: --format NAME (`untemplate guess FILE` finds it), or "
+            "the output does not show its format: name it by --format NAME (`untemplate guess FILE` ranks them), or "
             "--template, --model or --enforce-parser",
         ),
         (["--format", "hermes", "--model", "x"], "--format and --model exclude each other"),

@@ -286,8 +286,8 @@ def test_a_format_that_hardly_fits_is_reported(
     given, out = jsonl([{"output": "<think>\nHm.\n</think>\n\nHi."}] * 200), str(tmp_path / "out.jsonl")
     assert cli.main(["batch", given, "-o", out, "--format", "hermes", "--processes", "1"]) == 0
     doubts = (
-        "untemplate: reasoning in 0 of 200 rows\n"
-        "untemplate: calls in 0 of 200 rows\n"
+        "untemplate: reasoning and calls in 0 of 200 rows; if the model writes any, untemplate guess shows whether the "
+        "format is right\n"
         "untemplate: foreign_marker in 200 of 200 rows; untemplate guess shows whether the format is right\n"
     )
     assert capsys.readouterr().err == doubts
@@ -296,8 +296,8 @@ def test_a_format_that_hardly_fits_is_reported(
     given, out = jsonl([{"output": "Hm.</think>Hi."}] * 200), str(tmp_path / "other.jsonl")
     assert cli.main(["batch", given, "-o", out, "--format", "qwen3", "--processes", "1"]) == 0
     assert capsys.readouterr().err == (
-        "untemplate: reasoning in 0 of 200 rows\n"
-        "untemplate: calls in 0 of 200 rows\n"
+        "untemplate: reasoning and calls in 0 of 200 rows; if the model writes any, untemplate guess shows whether the "
+        "format is right\n"
         "untemplate: stray_close in 200 of 200 rows; if the prompts open reasoning, give the column with the prompts\n"
     )
 
@@ -326,5 +326,6 @@ def test_a_pipe_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     said = capsys.readouterr().err
     assert said == (
         "untemplate: --format hermes, guessed from the first 1,000 rows (untemplate guess shows others)\n"
-        "untemplate: reasoning in 0 of 3,000 rows\n"
+        "untemplate: reasoning in 0 of 3,000 rows; if the model writes any, untemplate guess shows whether the format "
+        "is right\n"
     )

@@ -68,12 +68,25 @@ def test_a_row_may_be_a_saved_answer(as_json: bool):
     several["choices"] *= 2
     error = read(several).error
     assert error is not None
-    assert error.problem == "the row is an answer of Chat Completions with 2 choices, not one"
+    assert error.problem == "the row is an answer of Chat Completions with 2 choices; a row has one"
 
 
 def _result(record: Record) -> Any:
     line = json.loads(encode_record(record))
     return {name: line[name] for name in ("row", "message", "finish_reason", "statuses")}
+
+
+def test_a_row_may_be_of_a_batch_api():
+    """OpenAI's and vLLM's batches write the answer into ``response.body``."""
+    message = {"role": "assistant", "content": output()}
+    body = {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    row = {"id": "b1", "custom_id": "r7", "response": {"status_code": 200, "body": body}, "error": None}
+    failed = {"custom_id": "r8", "response": {"status_code": 400, "body": {"error": {"message": "no"}}}}
+    record, other = parse_many([row, failed], "hermes", keep=("custom_id",))
+    assert record.kept == {"custom_id": "r7"}
+    assert (record.statuses, record.finish_reason) == (["ok"], "tool_calls")
+    assert other.error is not None
+    assert (other.error.code, other.error.column) == ("missing", "output")
 
 
 def test_the_format_of_each_row():

@@ -154,9 +154,11 @@ def answer_of(value: Any) -> Answer | None:
     choices = _objects(value.get("choices"))
     if choices:
         return _of_choices(choices)
-    message = value.get("message")
-    if isinstance(value.get("response"), str):
-        message = {"content": value["response"], "thinking": value.get("thinking")}
+    message, response = value.get("message"), value.get("response")
+    if isinstance(response, dict):  # a row of a batch API: {"custom_id": …, "response": {"body": …}}
+        return answer_of(response.get("body"))
+    if isinstance(response, str):
+        message = {"content": response, "thinking": value.get("thinking")}
     if isinstance(message, dict) and "done" in value:
         return _of_messages("an answer of Ollama", [(message, value.get("done_reason"), None)])
     content = _objects(value.get("content"))

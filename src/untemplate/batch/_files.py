@@ -60,7 +60,7 @@ class Progress(msgspec.Struct):
 class _Checkpoint(msgspec.Struct):
     """The place that an interrupted run continues from."""
 
-    job: str
+    job: dict[str, str]
     file: int = 0
     position: int = 0
     row: int = 1
@@ -192,22 +192,22 @@ def _check_outputs(path: str, rows: Sequence[Any]) -> None:
         raise ValueError(f"{path}: none of the first rows has an output in column {OUTPUT!r} ({problems[0]})")
 
 
-def _job(paths: Sequence[str], output: str, settings: Settings) -> str:
-    """Return a name for the work, which changes if an input or a setting does."""
+def _job(paths: Sequence[str], output: str, settings: Settings) -> dict[str, str]:
+    """Return names for the inputs and for each setting, which change if these do."""
     files = [version_of(path) for path in paths]
     policy = None if settings.policy is None else asdict(settings.policy)
     format = None if settings.format is None else settings.format.to_json()
-    told = [
-        files,
-        output,
-        policy,
-        format,
-        str(settings.tokenizer),
-        repr(settings.columns),
-        settings.keep,
-        settings.spans,
-    ]
-    return sha256(json.dumps(told).encode()).hexdigest()
+    told = {
+        "inputs": files,
+        "output": output,
+        "policy": policy,
+        "format": format,
+        "tokenizer": str(settings.tokenizer),
+        "columns": repr(settings.columns),
+        "keep": settings.keep,
+        "spans": settings.spans,
+    }
+    return {name: sha256(json.dumps(value).encode()).hexdigest()[:16] for name, value in told.items()}
 
 
 def _temporary_files(folder: str, count: int) -> list[str]:
@@ -300,7 +300,7 @@ def _streams(partial: str) -> Iterator[Any]:
 class _Output:
     """The unfinished output, and the place that the run continues from."""
 
-    def __init__(self, path: str, job: str, resume: bool) -> None:
+    def __init__(self, path: str, job: dict[str, str], resume: bool) -> None:
         self._path, self._partial, self._notes = path, f"{path}.partial", f"{path}.progress"
         if os.path.exists(path):
             done = "the run that wrote it is finished" if resume else "the file exists"
@@ -312,8 +312,9 @@ class _Output:
         if resume and os.path.exists(self._notes):
             with open(self._notes, "rb") as file:
                 self.state = msgspec.json.decode(file.read(), type=_Checkpoint)
-            if self.state.job != job:
-                raise ValueError(f"{self._partial}: the unfinished run had other inputs or settings")
+            other = [name for name, value in job.items() if self.state.job.get(name) != value]
+            if other:
+                raise ValueError(f"{self._partial}: the unfinished run had other values of: {', '.join(other)}")
         self._saved = time.monotonic()
         self._file: BinaryIO = open(self._partial, "ab")  # noqa: SIM115 - closed by `__exit__`
         self._file.truncate(self.state.size)

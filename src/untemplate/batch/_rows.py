@@ -440,7 +440,7 @@ def _found_output(values: JsonRow | MappingRow, column: str | None) -> Output:
     if problem := answer.problem("the row"):
         raise Refused("value", OUTPUT, problem)
     if len(answer.outputs) > 1:
-        raise Refused("value", OUTPUT, f"the row is {answer.what} with {len(answer.outputs)} choices, not one")
+        raise Refused("value", OUTPUT, f"the row is {answer.what} with {len(answer.outputs)} choices; a row has one")
     return answer.outputs[0]
 
 

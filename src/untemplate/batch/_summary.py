@@ -17,6 +17,7 @@ _FEWEST_ROWS: Final = 100
 _OTHERS: Final = "(others)"
 """Models can write any name of a tool, so only so many are counted by name."""
 
+_GUESS: Final = "untemplate guess shows whether the format is right"
 _ADVICE: Final = {"stray_close": "if the prompts open reasoning, give the column with the prompts"}
 """Code → what to do if most rows have it."""
 
@@ -105,10 +106,11 @@ class Summary(msgspec.Struct):
         if parsed < _FEWEST_ROWS:
             return []
         parts = {"reasoning": self.reasoning, "content": self.content, "calls": self.calls}
-        found = [f"{part} in 0 of {parsed:,} rows" for part, count in parts.items() if not count]
+        missing = " and ".join(part for part, count in parts.items() if not count)
+        found = [f"{missing} in 0 of {parsed:,} rows; if the model writes any, {_GUESS}"] if missing else []
         for code, rows in self.flawed_rows.items():
             if 2 * rows > parsed:
-                advice = _ADVICE.get(code, "untemplate guess shows whether the format is right")
+                advice = _ADVICE.get(code, _GUESS)
                 found.append(f"{code} in {rows:,} of {parsed:,} rows; {advice}")
         return found
 

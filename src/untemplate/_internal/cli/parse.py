@@ -132,6 +132,11 @@ def _guessed(
     if is_clear(ranked):
         arguments.format = ranked[0].format
         common.note(f"--format {arguments.format}, guessed from the output (untemplate guess shows others)")
+    elif not names_format(arguments):
+        raise UsageError(
+            "the output does not show its format: name it by --format NAME (`untemplate guess FILE` ranks them), or "
+            "--template, --model or --enforce-parser"
+        )
     return parser_of(arguments, policy)
 
 

@@ -97,9 +97,9 @@ def parser_of(arguments: argparse.Namespace, policy: Policy) -> OutputParser:
     except FormatError as error:
         option = "--format" if enforced is None else "--enforce-parser"
         hint = "; --model takes an id of the hub" if _is_hub_id(arguments.format or "") else ""
-        raise UsageError(f"{option} {error}{hint}") from None
+        raise UsageError(f"{option} {error}{_for_templates(arguments)}{hint}") from None
     except UnknownFormatError as error:
-        raise UsageError(error.short) from None
+        raise UsageError(error.short + _for_templates(arguments)) from None
     except ValueError as error:  # an unknown name, two formats that cannot be combined, an invalid environment variable
         raise UsageError(str(error)) from None
 
@@ -107,6 +107,12 @@ def parser_of(arguments: argparse.Namespace, policy: Policy) -> OutputParser:
 def _is_hub_id(name: str) -> bool:
     """True if this is no file, and is spelled as ``owner/name``."""
     return name.count("/") == 1 and not name.endswith(".json") and name[0] not in "./~" and not os.path.exists(name)
+
+
+def _for_templates(arguments: argparse.Namespace) -> str:
+    """Return a hint if --format names a chat template."""
+    is_template = (arguments.format or "").endswith((".jinja", ".jinja2", ".j2"))
+    return "; --template takes a chat template" if is_template else ""
 
 
 def _from_template(path: str, policy: Policy) -> OutputParser:
