@@ -177,9 +177,18 @@ result  content, 1 call: survey_reef (ok); finish_reason tool_calls
 {POLICIES}"""
 
 
-@pytest.mark.parametrize("template", [TEMPLATE, OTHER], ids=["tool_call", "action"])
-def test_a_template(run: Run, template: str):
-    assert run.says("explain", run.file("mine.jinja", template)) == explained(template)
+def test_a_template(run: Run):
+    assert run.says("explain", run.file("mine.jinja", OTHER)) == explained(OTHER)
+
+
+def test_a_template_with_the_markers_of_the_catalogue(run: Run):
+    blocks = run.says("explain", run.file("mine.jinja", TEMPLATE)).split("\n\n")
+    assert blocks[0].splitlines()[2] == "  format    hermes, certified"
+    (choice,) = [block for block in blocks if block.startswith("choice")]
+    assert choice.splitlines()[:2] == [
+        "choice  catalogue hermes, score 1.000",
+        "  because    its calls have the markers of the template; certified",
+    ]
 
 
 def test_lines_that_were_never_rendered(run: Run):
@@ -226,7 +235,7 @@ def test_a_template_with_demands(run: Run):
 
 
 def test_a_template_from_stdin(run: Run):
-    assert run.says("explain", "-", stdin=TEMPLATE) == explained(TEMPLATE).replace("mine.jinja", "-", 1)
+    assert run.says("explain", "-", stdin=OTHER) == explained(OTHER).replace("mine.jinja", "-", 1)
 
 
 def test_a_tokenizer_config(run: Run):
@@ -237,8 +246,8 @@ def test_a_tokenizer_config(run: Run):
 
 
 def test_each_comparison_on_request(run: Run, monkeypatch: pytest.MonkeyPatch):
-    file = run.file("mine.jinja", TEMPLATE)
-    analysis = analyze(ChatTemplate(TEMPLATE), cache=False)
+    file = run.file("mine.jinja", OTHER)
+    analysis = analyze(ChatTemplate(OTHER), cache=False)
     verbose = run.says("explain", file, "-v")
     block = next(b for b in verbose.split("\n\n") if b.startswith("comparisons"))
     numbered = re.findall(r"^  (\d+) +(.*)$", block.partition("hypotheses")[0], re.MULTILINE)
@@ -249,7 +258,7 @@ def test_each_comparison_on_request(run: Run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("UNTEMPLATE_LOG", "debug")
     assert run.says("explain", file) == verbose
     monkeypatch.setenv("UNTEMPLATE_LOG", "info")
-    assert run.says("explain", file) == explained(TEMPLATE)
+    assert run.says("explain", file) == explained(OTHER)
 
 
 def test_what_does_not_come_back_is_shown(run: Run):
@@ -375,12 +384,12 @@ TAGGED = """\
 
 
 def test_everything_as_one_object(run: Run):
-    file = run.file("mine.jinja", TEMPLATE)
+    file = run.file("mine.jinja", OTHER)
     out = run.says("explain", file, "--json")
     assert out.count("\n") == 1
     assert run.says("explain", file, "--json") == out
     everything = json.loads(out)
-    template = ChatTemplate(TEMPLATE)
+    template = ChatTemplate(OTHER)
     analysis = analyze(template, cache=False)
     chosen = select(template=template)
     assert list(everything) == [
