@@ -252,7 +252,9 @@ def test_a_cut_output_says_that_its_finish_reason_is_assumed(
     for options, end in (([], "stop (assumed; --finish-reason)"), (["--finish-reason", "stop"], "stop")):
         given(monkeypatch, RAW[:-20])
         assert main(["parse", "--format", "hermes+qwen3", "--explain", *options]) == 0
-        assert capsys.readouterr().out.endswith(f"result  reasoning, 1 call: f (incomplete); finish_reason {end}\n")
+        assert capsys.readouterr().out.endswith(
+            f"result  reasoning, 1 call: f (incomplete: the output ended inside it); finish_reason {end}\n"
+        )
 
 
 @pytest.mark.parametrize("choices", [1, "x", [1], {"a": 1}])
