@@ -106,7 +106,13 @@ class TestCalls:
         assert msgspec.json.decode(msgspec.json.encode(call())) == CALL
 
     def test_extensions(self) -> None:
-        assert call().model_dump(extensions=True) == {**CALL, "status": "ok", "model_id": None, "repairs": []}
+        assert call().model_dump(extensions=True) == {
+            **CALL,
+            "status": "ok",
+            "model_id": None,
+            "repairs": [],
+            "reason": None,
+        }
         assert call(status="incomplete").model_dump(extensions=True, exclude_none=True) == {
             **CALL,
             "status": "incomplete",
@@ -181,7 +187,7 @@ class TestParsedOutput:
             ],
         }
         assert parsed.model_dump(extensions=True)["tool_calls"] == [
-            {**CALL, "status": "incomplete", "model_id": None, "repairs": []}
+            {**CALL, "status": "incomplete", "model_id": None, "repairs": [], "reason": None}
         ]
 
     def test_reasoning_is_reasoning_content(self) -> None:

@@ -279,9 +279,9 @@ class ToolCall(WireModel, gc=False):
     function: FunctionCall
     type: str = msgspec.field(default_factory=_function)  # a factory: clients need the key, omit_defaults would drop it
     status: CallStatus = "ok"
-    reason: str = ""
     model_id: str | None = None
     repairs: list[str] = []
+    reason: str | None = None
 
 
 class ExtractedToolCallInformation(WireModel, gc=False):

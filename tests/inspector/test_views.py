@@ -70,7 +70,7 @@ def test_the_view_of_a_call(inspector: Inspector):
         },
         "reasoning_field": "reasoning",
         "finish_reason": "tool_calls",
-        "calls": [{"name": "f", "status": "ok", "reason": "", "repairs": [], "model_id": None}],
+        "calls": [{"name": "f", "status": "ok", "reason": None, "repairs": [], "model_id": None}],
         "diagnostics": [],
     }
 

@@ -494,7 +494,7 @@ def _fill(record: Record, parsed: ParsedOutput, spans: bool) -> None:
     record.finish_reason = parsed.finish_reason
     record.statuses = [call.status for call in parsed.tool_calls]
     if any(call.reason for call in parsed.tool_calls):
-        record.reasons = [call.reason for call in parsed.tool_calls]
+        record.reasons = [call.reason or "" for call in parsed.tool_calls]
     record.diagnostics = parsed.diagnostics
     if spans:
         record.spans = parsed.spans

@@ -206,7 +206,7 @@ class FormatStream(StreamBackend):
                     call.reason = reason_of(call.status, self._found)
                     warn_of_call("kept", call.name, call.reason)
             status = found.status = call.status
-            found.reason = call.reason
+            found.reason = call.reason or None
             found.model_id = call.model_id or None
             found.repairs = list(call.repairs)
             if status in STATUS_DIAGNOSTICS:

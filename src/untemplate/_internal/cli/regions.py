@@ -74,7 +74,7 @@ def summary(parsed: ParsedOutput, *, assumed: bool = False) -> str:
     if calls := parsed.tool_calls:
         listed = ", ".join(
             f"{visible(call.function.name)} "
-            f"({': '.join([call.status, *filter(None, [visible(call.reason), ', '.join(call.repairs)])])})"
+            f"({': '.join([call.status, *filter(None, [visible(call.reason or ''), ', '.join(call.repairs)])])})"
             for call in calls
         )
         parts.append(f"{len(calls)} call{'s'[: len(calls) > 1]}: {listed}")
