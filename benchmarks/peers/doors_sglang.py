@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
-from sglang.srt.entrypoints.openai.protocol import Tool
+from sglang.srt.entrypoints.openai.protocol import ChatCompletionRequest, Tool
 from sglang.srt.function_call.function_call_parser import FunctionCallParser
 from sglang.srt.parser.reasoning_parser import ReasoningParser
 
@@ -31,6 +31,7 @@ FAMILIES: Final = {
 PROSE: Final = "The quick brown fox jumps over the lazy dog and runs into the wood. " * 40
 SCHEMA: Final = {"type": "object", "properties": {"city": {"type": "string"}, "text": {"type": "string"}}}
 TOOLS: Final = [Tool(type="function", function={"name": "get_weather", "parameters": SCHEMA})]
+REQUEST: Final = ChatCompletionRequest(model="m", messages=[{"role": "user", "content": "Hi"}], tools=TOOLS)
 TURNS: Final = 15
 
 
@@ -44,13 +45,17 @@ def cost(tool_parser: str, reasoning_parser: str, pieces: list[str]) -> float:
     """Return the microseconds of a delta. Making the parsers does not count."""
     best = float("inf")
     for _ in range(TURNS):
-        reasoning = ReasoningParser(reasoning_parser, tool_call_parser_active=True)
+        reasoning = ReasoningParser(reasoning_parser, request=REQUEST, tool_call_parser_active=True)
         calls = FunctionCallParser(TOOLS, tool_parser)
         begun = time.thread_time()
         for piece in pieces:
             _, rest = reasoning.parse_stream_chunk(piece)
             if rest:
                 calls.parse_stream_chunk(rest)
+        _, rest = reasoning.parse_stream_end()
+        if rest:
+            calls.parse_stream_chunk(rest)
+        calls.parse_stream_end()
         best = min(best, time.thread_time() - begun)
     return best / len(pieces) * 1e6
 
@@ -63,11 +68,9 @@ def main() -> None:
             "long argument": called(name, {"text": PROSE}),
             "one call": called(name, {"city": "Paris"}),
         }
-        # `--reasoning-parser untemplate` takes the format of the calls, too.
-        reasoning = "qwen3" if OutputParser.named(name).format.reasoning is None else name
         for stream, text in streams.items():
             pieces = [text[at : at + 4] for at in range(0, len(text), 4)]
-            own = cost(f"untemplate:{name}", f"untemplate:{reasoning}", pieces)
+            own = cost(f"untemplate:{name}", f"untemplate:{name}", pieces)
             other = cost(*theirs, pieces)
             print(f"| {name} | {stream} | {own:.1f} | {other:.1f} | {other / own:.1f} |", flush=True)
 

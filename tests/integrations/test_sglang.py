@@ -171,6 +171,44 @@ def test_a_cut_call_is_text_or_incomplete(tokenizer: Any):
     assert streamed.parser.detector.incomplete_tool_call_indices == {0}
 
 
+PIECES = [OUTPUT[at : at + 3] for at in range(0, len(OUTPUT), 3)]
+
+
+def source(streamed: Streamed) -> str:
+    return type(streamed.parser.detector._source).__name__
+
+
+def test_the_tool_parser_takes_over_what_the_reasoning_parser_has_read(tokenizer: Any):
+    streamed = Streamed("untemplate", PROMPT, tokenizer)
+    assert streamed.parse_pieces(PIECES) == CALLED
+    assert source(streamed) == "_Split"
+
+
+def test_the_tool_parser_reads_what_was_read_with_other_tools_or_given_later(tokenizer: Any):
+    streamed = Streamed("untemplate", PROMPT, tokenizer)
+    other = {"type": "function", "function": {"name": "other"}}
+    streamed.parser = FunctionCallParser([*OFFERED, Tool(**other)], "untemplate", tokenizer=tokenizer, prefix=PROMPT)
+    assert streamed.parse_pieces(PIECES) == CALLED
+    assert source(streamed) == "_Output"
+
+    later = Streamed("untemplate", PROMPT, tokenizer)
+    found = [later.thoughts.parse_stream_chunk(piece) for piece in PIECES]
+    for reasoning, rest in [*found, later.thoughts.parse_stream_end()]:
+        later._take(reasoning, rest)
+    later._add(*later.parser.parse_stream_end())
+    assert (later.reasoning, later.content, list(map(tuple, later.calls.values()))) == CALLED
+    assert source(later) == "_Output"
+
+
+def test_a_call_is_read_in_steps():
+    """Each part of it is an event of SGLang's stream."""
+    text = OUTPUT.replace("{}", '{"zone": "Pacific/Auckland, which is far away from here"}')
+    parser = FunctionCallParser(OFFERED, "untemplate:hermes")
+    parts = [parser.parse_stream_chunk(piece)[1] for piece in text.partition("</think>\n\n")[2]]
+    assert sum(map(len, parts)) == 3
+    assert parser.parse_stream_end() == ("", [])
+
+
 def test_reasoning_waits_for_its_end_where_it_is_not_streamed():
     parser = ReasoningParser("untemplate:qwen3", False, None, request(PROMPT))
     parts = ["<think>\nLook ", "it up.", "\n</think>\n\n", "One ", "moment."]

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from weakref import WeakKeyDictionary
 
 from .._internal.backends.format import FormatBackend
-from .._internal.backends.format_stream import FormatStream
 from .._internal.backends.interface import OutputContext
 from .._internal.machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, ID_TEXT, NAME_TEXT, REASONING_TEXT
 from ..format import Format
@@ -36,6 +35,7 @@ from ..formats import named, names
 from ..grammar import GrammarError, make_grammar
 from ..messages import DeltaMessage, DeltaToolCall, ParsedOutput
 from ..policy import STREAMED_CALLS, WHOLE_CALLS
+from ..tools import shared_tools
 from ._of_tokenizer import parser_of
 from ._partner import Theirs, partner
 
@@ -91,59 +91,178 @@ def _without_reasoning(fmt: Format) -> Format:
 
 
 _NOTHING_YET: Final = _Result()
+_STEP: Final = 32
+"""Characters of a call that are read at once. Each part of a call is an event of the server's stream, and nobody reads
+arguments word by word."""
+
+
+class _Output:
+    """One output, of which calls are read in steps."""
+
+    def __init__(self, parser: FormatBackend, context: OutputContext) -> None:
+        self.stream: Final = parser.open(context)
+        self._feed: Final = self.stream.feed
+        self._held: str | None = None
+        """Text of a call that is not read yet; ``None`` outside calls."""
+        self._ended = False
+
+    def read(self, text: str) -> list[DeltaMessage]:
+        """Return the deltas that the next part of the output completes."""
+        if self._held is not None:
+            text = self._held + text
+            if len(text) < _STEP:
+                self._held = text
+                return []
+            self._held = None
+        deltas = self._feed(text, ())
+        if (not deltas or deltas[-1].tool_calls is not None) and self.stream.in_call:
+            self._held = ""
+        return deltas
+
+    def end(self) -> list[DeltaMessage]:
+        """End the output; return the remaining deltas. May be called repeatedly."""
+        if self._ended:
+            return []
+        self._ended = True
+        deltas = self._feed(self._held, ()) if self._held else []
+        return deltas + self.stream.finish("stop")
+
+    @property
+    def ends_in_cut_call(self) -> bool:
+        return self.stream.ends_in_cut_call
+
+
+class _Rest(str):
+    """The first text that is not reasoning. A tool parser of the same Format may take over what was read of it."""
+
+    __slots__ = ("source",)
+
+    source: _Split
+
+
+_NOT_OFFERED: Final = 0
+_OFFERED: Final = 1
+_TAKEN: Final = 2
+_DECLINED: Final = 3
 
 
 class _Split:
-    """Splits one output into reasoning and the rest, with calls as written.
+    """Splits one output into reasoning and the rest.
 
-    From the first call on, all text is the rest.
+    From the first call on, all text is the rest, as it was written. A tool parser with the same Format and tools takes
+    the deltas themselves, so that no text is read twice. Then the rest only shows that there are some.
     """
 
     def __init__(self, parser: FormatBackend, prompt: str, tools: Sequence[Any] | None) -> None:
+        self._tools: Final = tools
         context = OutputContext(policy=_STREAMED, prompt=prompt or None, tools=tools, spans=True)
-        self._stream: FormatStream | None = parser.open(context)
-        self._feed = self._stream.feed
-        fmt = parser.format
-        self._closes = spellings_of(*(part.close for part in (fmt.reasoning, fmt.content, fmt.channels) if part))
+        self._output: Final = _Output(parser, context)
+        self._read: Final = self._output.read
+        self._format: Final = parser.format
         self._text: list[str] = []
+        self._passes = False
+        """True if all text is the rest."""
+        self._phase = _NOT_OFFERED
+        self._deltas: list[DeltaMessage] = []
+        """Deltas for the tool parser."""
+
+    # -- For the reasoning parser
 
     def feed(self, text: str) -> Any:
         """Return the reasoning and the rest of the next part of the output."""
-        if self._stream is None:
+        if self._phase == _TAKEN:
+            return self._shared(self._read(text), text)
+        if self._phase == _OFFERED:
+            self._phase = _DECLINED
+        if self._passes:
             return _Result(text)
         self._text.append(text)
-        deltas = self._feed(text, ())
-        if not deltas:
-            return _NOTHING_YET
-        if len(deltas) == 1 and (delta := deltas[0]).tool_calls is None:
-            return _Result(delta.content or "", delta.reasoning or "")
-        return self._take(deltas)
+        return self._alone(self._read(text))
 
     def finish(self) -> Any:
         """End the output; return the reasoning and the rest of what was held."""
-        return _NOTHING_YET if self._stream is None else self._take(self._stream.finish("stop"))
+        if self._passes and self._phase != _TAKEN:
+            return _NOTHING_YET
+        deltas = self._output.end()
+        if self._phase == _TAKEN:
+            return self._shared(deltas, "")
+        self._phase = _DECLINED
+        return self._alone(deltas)
 
-    def _take(self, deltas: Sequence[DeltaMessage]) -> Any:
+    def _alone(self, deltas: list[DeltaMessage]) -> Any:
+        """Return the reasoning and the rest, and offer the first rest to a tool parser."""
+        if not deltas:
+            return _NOTHING_YET
         reasoning = rest = ""
-        for delta in deltas:
+        last = len(deltas)
+        for at, delta in enumerate(deltas):
             reasoning += delta.reasoning or ""
             rest += delta.content or ""
             if delta.tool_calls:
                 rest += self._from_call()
+                last = at
                 break
+        if rest and self._phase == _NOT_OFFERED and not any(delta.reasoning for delta in deltas[last + 1 :]):
+            self._phase = _OFFERED
+            self._keep(deltas)
+            rest = _Rest(rest)
+            rest.source = self
         return _Result(rest, reasoning)
+
+    def _shared(self, deltas: list[DeltaMessage], text: str) -> Any:
+        """Return the reasoning, and keep all else for the tool parser."""
+        if not deltas:
+            return _NOTHING_YET
+        reasoning = self._keep(deltas)
+        return _Result(text if self._deltas else "", reasoning)
+
+    def _keep(self, deltas: list[DeltaMessage]) -> str:
+        """Keep deltas for the tool parser, without their reasoning, which is returned."""
+        reasoning = ""
+        for delta in deltas:
+            if delta.reasoning is not None:
+                reasoning += delta.reasoning
+                delta.reasoning = None
+            if delta.content is not None or delta.tool_calls is not None:
+                self._deltas.append(delta)
+        return reasoning
 
     def _from_call(self) -> str:
         """Return the output from the markup of its first call on."""
-        assert self._stream is not None
+        self._passes = True
         text = "".join(self._text)
-        spans = self._stream.marked
+        spans = self._output.stream.marked
         first = next(begin for kind, begin, _ in spans if kind in (NAME_TEXT, ID_TEXT, ARGUMENT_TEXT))
         texts = (end for kind, _, end in spans if kind in (CONTENT_TEXT, REASONING_TEXT) and end <= first)
         start = max(texts, default=0)
-        self._stream = None
-        closed = [text.rfind(close, start, first) + len(close) for close in self._closes if close in text[start:first]]
+        fmt = self._format
+        closes = spellings_of(*(part.close for part in (fmt.reasoning, fmt.content, fmt.channels) if part))
+        closed = [text.rfind(close, start, first) + len(close) for close in closes if close in text[start:first]]
         return text[max(closed, default=start) :]
+
+    # -- For a tool parser
+
+    def may_take(self, fmt: Format, tools: Sequence[Any]) -> bool:
+        """True if a tool parser may take the deltas from the first rest on. Then it has to."""
+        if self._phase != _OFFERED or self._format != fmt or self._tools is None:
+            return False
+        if tools != self._tools and shared_tools(tools).names != shared_tools(self._tools).names:
+            return False
+        self._phase = _TAKEN
+        return True
+
+    def take(self, text: str) -> list[DeltaMessage]:
+        """Return the deltas that were kept."""
+        deltas, self._deltas = self._deltas, []
+        return deltas
+
+    def end(self) -> list[DeltaMessage]:
+        """End the output; return the remaining deltas."""
+        return self.take("") + self._output.end()
+
+    @property
+    def ends_in_cut_call(self) -> bool:
+        return self._output.stream.ends_in_cut_call
 
 
 if TYPE_CHECKING:
@@ -285,8 +404,8 @@ class UntemplateToolCalls(_ResponseTemplateToolDetector):
         self._format = fmt = _format_of(self.format_name, tokenizer)
         self._parser = _shared(_without_reasoning(fmt))
         self._tools = tools  # Formats without markers know a call by the name of a tool.
-        self._stream: FormatStream | None = None
-        self._feed: Callable[[str, Sequence[int]], list[DeltaMessage]] | None = None
+        self._source: _Output | _Split | None = None
+        self._read: Callable[[str], list[DeltaMessage]] | None = None
         self._last = -1
         self.incomplete_tool_call_indices: set[int] = set()
 
@@ -304,10 +423,9 @@ class UntemplateToolCalls(_ResponseTemplateToolDetector):
 
     def parse_streaming_increment(self, new_text: str, tools: Sequence[Any]) -> Any:
         """Return the text and the parts of calls that the next text completes."""
-        if self._feed is None:
-            self._stream = self._parser.open(OutputContext(policy=_STREAMED, tools=tools))
-            self._feed = self._stream.feed
-        deltas = self._feed(new_text, ())
+        if self._read is None:
+            self._read = self._begin(new_text, tools)
+        deltas = self._read(new_text)
         if not deltas:
             return _NOTHING
         if len(deltas) == 1:  # the two common kinds: text, and a part of one call
@@ -319,12 +437,20 @@ class UntemplateToolCalls(_ResponseTemplateToolDetector):
                 return _Part("", (self._item(calls[0]),))
         return self._result(deltas)
 
+    def _begin(self, text: str, tools: Sequence[Any]) -> Callable[[str], list[DeltaMessage]]:
+        """Return the source of the deltas: what the reasoning parser has read, or an output of its own."""
+        if type(text) is _Rest and text.source.may_take(self._format, tools):
+            self._source = text.source
+            return text.source.take
+        self._source = output = _Output(self._parser, OutputContext(policy=_STREAMED, tools=tools))
+        return output.read
+
     def finish(self, tools: Sequence[Any]) -> Any:
         """Return what was held. A call that was cut is noted, so that SGLang keeps the finish reason."""
-        if self._stream is None:
+        if self._source is None:
             return _NOTHING
-        result = self._result(self._stream.finish("stop"))
-        if self._last >= 0 and self._stream.ends_in_cut_call:
+        result = self._result(self._source.end())
+        if self._last >= 0 and self._source.ends_in_cut_call:
             self.incomplete_tool_call_indices = {self._last}
         return result
 

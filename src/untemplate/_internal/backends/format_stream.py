@@ -182,6 +182,11 @@ class FormatStream(StreamBackend):
         return self._machine.in_reasoning
 
     @property
+    def in_call(self) -> bool:
+        """True while the output is inside what may be a call."""
+        return self._machine.in_call
+
+    @property
     def marked(self) -> Sequence[tuple[int, int, int]]:
         self._machine.settle()
         return self._machine.ledger.spans or ()

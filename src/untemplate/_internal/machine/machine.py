@@ -411,6 +411,11 @@ class Machine(Runner):
         return self.state.region == IN_REASONING
 
     @property
+    def in_call(self) -> bool:
+        """True inside what may be a call."""
+        return self._mode == READ_CALL
+
+    @property
     def offset(self) -> int:
         """Number of characters that are decided."""
         self.settle()
