@@ -360,9 +360,15 @@ def in_vocabulary(fmt: Format, case: Case) -> bool:
     return all(c in case.tokenizer.get_vocab() for c in _without(case.text, fmt.special_tokens))
 
 
-def pieces_of(text: str, rng: random.Random) -> list[list[str]]:
+def pieces_of(text: str, rng: random.Random, most: int = 6) -> list[list[str]]:
+    """Return the text in pieces of at most so many characters, and in two."""
+    pieces = []
+    end = 0
+    while end < len(text):
+        begin, end = end, end + rng.randint(1, most)
+        pieces.append(text[begin:end])
     at = rng.randrange(len(text) + 1)
-    return [list(text), [text[:at], text[at:]]]
+    return [pieces, [text[:at], text[at:]]]
 
 
 def _parses_nothing(fmt: Format) -> bool:
@@ -391,11 +397,12 @@ def is_whole(call: tuple[str, str, str]) -> bool:
 
 def check(fmt: Format, rng: random.Random | None) -> None:
     choose = rng or random.Random(1)
+    most = 6 if rng else 1
     for case in cases(fmt, rng):
         told = f"{case.text!r} after {case.prompt!r}"
         expected = own_whole(fmt, case)
         assert words_of(expected) == words(case.text), told
-        for pieces in pieces_of(case.text, choose):
+        for pieces in pieces_of(case.text, choose, most):
             for name, way in OWN.items():
                 # The documented method takes no prompt, and is `None` if there is nothing to parse.
                 if name != "parse_streaming" or not (case.prompt or _parses_nothing(fmt)):
@@ -405,18 +412,18 @@ def check(fmt: Format, rng: random.Random | None) -> None:
             assert all(one == with_ids[0] for one in with_ids), f"with ids: {told}"
             assert words_of(with_ids[0]) == words(case.text), f"with ids: {told}"
         doors = {name: door for name, door in VLLM.items() if fmt.channels is None or name not in APART}
-        found = {name: check_door(name, door, fmt, case, choose) for name, door in doors.items()}
+        found = {name: check_door(name, door, fmt, case, choose, most) for name, door in doors.items()}
         for name in ALIKE:
             assert found[name] == found[ALIKE[0]], f"{name}: {told}"
 
 
-def check_door(name: str, door: Door, fmt: Format, case: Case, rng: random.Random) -> Message:
+def check_door(name: str, door: Door, fmt: Format, case: Case, rng: random.Random, most: int = 6) -> Message:
     """Test the law at a door whose callers run each call of a whole output; return that output's message."""
     told = f"{name}: {case.text!r} after {case.prompt!r}"
     whole = door.whole(fmt, case)
     assert words_of(whole) == words(case.text), told
     assert all(map(is_whole, whole["calls"])), told
-    streams = [door.streamed(fmt, case, pieces) for pieces in pieces_of(case.text, rng)]
+    streams = [door.streamed(fmt, case, pieces) for pieces in pieces_of(case.text, rng, most)]
     assert all(one == streams[0] for one in streams), told
     check_stream(whole, streams[0], told)
     return whole
@@ -443,7 +450,7 @@ def check_config(name: str, rng: random.Random | None) -> None:
 
     fmt = named(name, reasoning="qwen3")
     for case in cases(fmt, rng):
-        check_door(f"config of {name}", of_vllm(make), fmt, case, rng or random.Random(1))
+        check_door(f"config of {name}", of_vllm(make), fmt, case, rng or random.Random(1), 6 if rng else 1)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -458,13 +465,17 @@ def test_a_config_with_every_cut(name: str) -> None:
     check_config(name, None)
 
 
-@pytest.mark.parametrize("name", names())
+FORMATS = sorted({named(name): name for name in names()}.values())
+"""One name of each Format."""
+
+
+@pytest.mark.parametrize("name", FORMATS)
 def test_every_door(name: str) -> None:
     check(named(name), random.Random(name))
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", FORMATS)
 def test_every_door_with_every_cut(name: str) -> None:
     check(named(name), None)
 

@@ -1,12 +1,14 @@
 """A cut call is not a call to run, in every class with vLLM's interface, and nothing vanishes.
 
-Two calls in each format of the catalogue, cut at every place. Whole outputs, and streams whose end would not show the
-cut, return a cut call as content. Other streams have sent what they have sent.
+Two calls in each format of the catalogue, cut at some places, and at every one in `make laws`. Whole outputs, and
+streams whose end would not show the cut, return a cut call as content. Other streams have sent what they have sent.
 """
 
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -64,12 +66,15 @@ def same(found: dict[str, Any], content: str | None, calls: list[tuple[str, Any]
     return bool(found["content"] == (content or "") and sent == calls)
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_whole_outputs(name: str) -> None:
-    fmt = FORMATS[name]
-    output = render(fmt, MESSAGE)
+def some(output: str, count: int) -> list[int]:
+    """Return this many places of an output, each time the same."""
+    places = range(1, len(output))
+    return random.Random(output).sample(places, min(count, len(places)))
+
+
+def check_whole(fmt: Format, output: str, ends: Sequence[int]) -> None:
     both, tools = parser_class(fmt), tool_class(fmt)
-    for end in range(1, len(output)):
+    for end in ends:
         text = output[:end]
         reasoning, content, calls = both(None, TOOLS).parse(text, CHAT)
         assert calls_of(calls) == CALLS[: len(calls or ())], text
@@ -81,12 +86,9 @@ def test_whole_outputs(name: str) -> None:
             assert (content or "").strip() == text.strip(), text
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_streams(name: str) -> None:
-    fmt = FORMATS[name]
-    output = render(fmt, MESSAGE)
+def check_streams(fmt: Format, output: str, ends: Sequence[int]) -> None:
     both = parser_class(fmt)
-    for end in range(1, len(output), 3):
+    for end in ends:
         text = output[:end]
         _, content, calls = both(None, TOOLS).parse(text, CHAT)
         for request in HIDING.values():
@@ -100,13 +102,33 @@ def test_streams(name: str) -> None:
             assert (content or "").startswith(found["content"]), text
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_whole_outputs(name: str) -> None:
+    output = render(FORMATS[name], MESSAGE)
+    check_whole(FORMATS[name], output, some(output, 40))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_streams(name: str) -> None:
+    output = render(FORMATS[name], MESSAGE)
+    check_streams(FORMATS[name], output, some(output, 12))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("check", [check_whole, check_streams])
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_cut(name: str, check: Callable[[Format, str, Sequence[int]], None]) -> None:
+    output = render(FORMATS[name], MESSAGE)
+    check(FORMATS[name], output, range(1, len(output)))
+
+
 @pytest.mark.parametrize("name", ["hermes", "qwen3_coder", "deepseek_v32", "kimi_k2", "minimax_m2", "seed_oss"])
 def test_a_cut_opener_is_content_of_a_stream(name: str) -> None:
     """Nothing was sent of it, so nothing vanishes."""
     fmt = FORMATS[name]
     output = render(fmt, MESSAGE)
     at = output.index("get_weather")
-    for end in range(1, at):
+    for end in some(output[:at], 12):
         found = streamed(parser_class(fmt)(None, TOOLS), output[:end], CHAT)
         assert found == {"reasoning": "", "content": output[:end], "calls": []}
 
@@ -119,7 +141,7 @@ def test_configs(config: str) -> None:
     def engine() -> ParserEngine:
         return ParserEngine(Tokenizer(), TOOLS, parser_engine_config=CONFIGS[config])
 
-    for end in range(1, len(output)):
+    for end in some(output, 60):
         text = output[:end]
         _, content, calls = engine().parse(text, CHAT)
         assert calls_of(calls) == CALLS[: len(calls or ())], text
