@@ -1,4 +1,4 @@
-"""Measure untemplate's parsers in SGLang next to SGLang's own, per delta, as its chat endpoint calls both.
+"""Measure untemplate's parsers in SGLang next to SGLang's own, per delta, as its Responses endpoint calls both.
 
 `make bench-peers` runs it in SGLang's environment. Streams of four characters a delta: text, one call with a long
 argument, one short call. Reasoning parser first, then tool parser. Prints the thread's CPU time in microseconds, the

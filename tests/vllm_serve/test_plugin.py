@@ -81,3 +81,18 @@ def test_warnings_go_to_the_log_of_vllm(monkeypatch: pytest.MonkeyPatch) -> None
         for message in ("first", "second"):
             own.warning(message)
         assert records == seen
+
+
+def test_an_unknown_name_on_the_command_line_has_suggestions(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """vLLM's own error lists all names that are registered."""
+    monkeypatch.setattr(logging.getLogger("untemplate"), "propagate", True)
+    monkeypatch.setattr("untemplate.integrations.vllm._log_with_vllm", lambda: None)
+    words = ["vllm", "serve", "--reasoning-parser", "untemplate:m", "--tool-call-parser=untemplate:hermess"]
+    monkeypatch.setattr("sys.argv", words)
+    register()
+    assert list(dict.fromkeys(record.getMessage() for record in caplog.records)) == [
+        "unknown parser 'untemplate:m'; `untemplate formats` lists all names",
+        "unknown parser 'untemplate:hermess'; did you mean 'untemplate:hermes'? `untemplate formats` lists all names",
+    ]

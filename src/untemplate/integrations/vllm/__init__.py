@@ -8,14 +8,19 @@ Nothing is parsed or selected before vLLM asks for a parser.
 from __future__ import annotations
 
 import logging
+import re
+import sys
 from typing import Final
 
 from ..._internal.log import is_configured
+from ..._internal.suggestions import close_names, did_you_mean
 from ...formats import names
 
 __all__ = ["register"]
 
 _PARSERS: Final = "untemplate.integrations.vllm._parsers"
+_NAMED: Final = re.compile(r"(?:--[\w-]+=)?untemplate:(.+)")
+"""Matches a word of the command line that names a Format."""
 
 
 def register() -> None:
@@ -37,6 +42,18 @@ def register() -> None:
             manager.register_lazy_module(f"untemplate:{name}".removesuffix(":"), _PARSERS, f"{kind}:{name}")
     compose()
     _log_with_vllm()
+    _warn_of_unknown_names()
+
+
+def _warn_of_unknown_names() -> None:
+    """Suggest names for those on the command line that do not exist. vLLM's error lists the hundreds that do."""
+    valid = names()
+    for name in (found[1] for word in sys.argv if (found := _NAMED.fullmatch(word))):
+        if name not in valid:
+            near = did_you_mean([f"untemplate:{valid_name}" for valid_name in close_names(name, valid)])
+            logging.getLogger("untemplate").warning(
+                "unknown parser 'untemplate:%s'%s `untemplate formats` lists all names", name, near or ";"
+            )
 
 
 class _ToVllm(logging.Handler):
