@@ -82,7 +82,7 @@ def streamed(parser: OutputParser, pieces: list[str], reason: str) -> ParsedOutp
 
 
 def outputs(fmt: Format) -> list[tuple[str, str]]:
-    """Return outputs with their finish reasons: whole ones, ones that end inside a call or reasoning, ones with more."""
+    """Return outputs with their finish reasons: whole ones, ones that end inside a call or reasoning, and more."""
     texts = [render(fmt, message) for message in OUTCOMES.values() if expressible(fmt, message, TOOLS) is None]
     cut_off = [(text[: len(text) * 2 // 3], "length") for text in texts]
     return [(text, "stop") for text in texts] + cut_off + [(text + "\nMore.", "stop") for text in texts]
