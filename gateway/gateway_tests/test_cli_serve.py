@@ -167,9 +167,9 @@ def test_the_greeting_promises_what_the_model_can_do(capsys: pytest.CaptureFixtu
         "  MODEL      FORMAT  THINKING  TOOLS  CONTEXT\n"
         "  completes  hermes  no        no\n"
         "  chats      hermes  no        yes    4096\n"
-        "  chats: calls that it only quotes, in code or a table, would run in 5 of 13 tested contexts, "
-        "because the tokenizer is not known; the model's folder or hub id (--model), --policy quoted_calls=content or "
-        "a grammar leaves fewer\n\n"
+        "  chats: calls that it only quotes would run in 5 of 13 tested ways of quoting (code, tables …), "
+        "because the tokenizer is not known; fewer do with the model's folder or hub id (--model), "
+        "--policy quoted_calls=content or a grammar\n\n"
         '  curl -N http://127.0.0.1:8000/v1/completions -H "Authorization: Bearer $API_KEY" \\\n'
         "    -H 'Content-Type: application/json' -d "
         '\'{"model": "completes", "prompt": "6 times 7 is", "max_tokens": 64, "stream": true}\'\n\n'
@@ -196,20 +196,20 @@ def test_advice_on_quoted_calls():
 
     replay = ReplayEngine(*bundled()["hermes"])
     tokens = replay.vocabulary()
-    content = "--policy quoted_calls=content or a grammar leaves fewer"
+    content = "--policy quoted_calls=content or a grammar"
     assert said("hermes", replay, tokens) == ""
     assert said("hermes", replay, Plain()) == (
-        f"calls that it only quotes, in code or a table, would run in 5 of 13 tested contexts, "
-        f"because its calls begin with ordinary text; {content}"
+        f"calls that it only quotes would run in 5 of 13 tested ways of quoting (code, tables …), "
+        f"because its calls begin with ordinary text; fewer do with {content}"
     )
     assert said("hermes", replay, Plain(), quoted_calls="content").startswith(
-        "calls that it only quotes, in code or a table, would run in 3 of 13 tested contexts"
+        "calls that it only quotes would run in 3 of 13 tested ways of quoting"
     )
     without_ids = Scripted("")
     assert not without_ids.takes.token_ids
     assert said("hermes", without_ids, tokens) == (
-        "calls that it only quotes, in code or a table, would run in 5 of 13 tested contexts, "
-        "because the engine reports no token ids; one with return_token_ids, "
+        "calls that it only quotes would run in 5 of 13 tested ways of quoting (code, tables …), "
+        "because the engine reports no token ids; fewer do with one that returns them, "
         f"{content}"
     )
     assert said("qwen3", replay, None) == ""

@@ -16,9 +16,9 @@ def advice_on_quotations(model: Model) -> str:
     called = measured.with_ids if model.engine.takes.token_ids and knows else measured.without_ids
     if not called:
         return ""
-    remedy = "--policy quoted_calls=content or a grammar leaves fewer"
+    remedy = "--policy quoted_calls=content or a grammar"
     if not model.engine.takes.token_ids:
-        why, remedy = "the engine reports no token ids", f"one with return_token_ids, {remedy}"
+        why, remedy = "the engine reports no token ids", f"one that returns them, {remedy}"
     elif not knows:
         why, remedy = "the tokenizer is not known", f"the model's folder or hub id (--model), {remedy}"
     elif measured.provable == "partly":
@@ -26,6 +26,6 @@ def advice_on_quotations(model: Model) -> str:
     else:
         why = "its calls begin with ordinary text"
     return (
-        "calls that it only quotes, in code or a table, would run in "
-        f"{len(called)} of {len(CONTEXTS)} tested contexts, because {why}; {remedy}"
+        f"calls that it only quotes would run in {len(called)} of {len(CONTEXTS)} tested ways of quoting (code, tables "
+        f"…), because {why}; fewer do with {remedy}"
     )
