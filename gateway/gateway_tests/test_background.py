@@ -9,7 +9,7 @@ import httpx
 import openai
 import pytest
 
-from untemplate_gateway.app import Gateway
+from untemplate_gateway.answering import Answers
 from untemplate_gateway.errors import ApiError
 from untemplate_gateway.store import Kept
 
@@ -104,15 +104,15 @@ class TestBackground:
     def test_it_waits_while_a_limit_is_reached(self, gateway: Running, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("untemplate_gateway.background._AGAIN", 0.01)
         refused: list[str] = []
-        limited = Gateway._limited
+        limited = Answers._limited
 
-        async def limit(self: Gateway, endpoint: Any, exchange: Any) -> None:
+        async def limit(self: Answers, endpoint: Any, exchange: Any) -> None:
             if "untemplate.response" in exchange.scope and len(refused) < 3:
                 refused.append(endpoint.name)
                 raise ApiError(429, "try again", type="rate_limit_error")
             await limited(self, endpoint, exchange)
 
-        monkeypatch.setattr(Gateway, "_limited", limit)
+        monkeypatch.setattr(Answers, "_limited", limit)
         with openai.OpenAI(base_url=f"{gateway.url}/v1", api_key="none", max_retries=0) as client:
             assert ended(client, client.responses.create(model=MODEL, input="Hi", background=True).id).error is None
         assert refused == ["responses"] * 3

@@ -234,7 +234,7 @@ class TestPlaces:
 
         with running([replace(model, engine=Waits("x"))], max_connections=2) as gateway, ThreadPoolExecutor() as pool:
             busy = [pool.submit(httpx.post, gateway.url + CHAT, json=ASK, timeout=LONG) for _ in range(2)]
-            assert soon(lambda: gateway.app._running == 2)
+            assert soon(lambda: gateway.app.answers.running == 2)
             with connected(gateway) as client:
                 assert answer(client) == (503, "the server has too many connections; try again")
             gateway.loop.call_soon_threadsafe(go_on.set)

@@ -15,7 +15,7 @@ from untemplate.templates._history import TemplateNeeds, template_needs
 from untemplate_gateway.errors import ApiError
 from untemplate_gateway.generation import Generation, Thinking
 from untemplate_gateway.manager.model import Model
-from untemplate_gateway.prompt import make_prompt, make_prompts
+from untemplate_gateway.prompt import guarded, make_prompt, make_prompts
 
 from .scripted import TEMPLATE, Scripted
 
@@ -215,7 +215,7 @@ class TestMarkersInMessages:
             neutralize_markers=setting,  # type: ignore[arg-type]
         )
         request = Generation(messages=list(messages))
-        (prompt,) = make_prompts(served, request)
+        (prompt,) = make_prompts(served, guarded(served, request))
         assert isinstance(prompt.text, str)
         return prompt.text, request.notes.texts
 

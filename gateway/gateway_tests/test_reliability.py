@@ -118,7 +118,7 @@ def test_templates_of_clients_do_not_hold_up_large_requests(monkeypatch: pytest.
     large = {"messages": [{"role": "user", "content": "x" * 40_000}]}
     with running([scripted("x")]) as gateway, ThreadPoolExecutor(3) as pool:
         parsing = [pool.submit(post, gateway, "/parse", {"text": "x", "template": "x"}) for _ in range(3)]
-        assert soon(lambda: gateway.app._running == 3)
+        assert soon(lambda: gateway.app.answers.running == 3)
         assert post(gateway, CHAT, large).status_code == 200
         go_on.set()
         assert [one.result().status_code for one in parsing] == [200, 200, 200]
@@ -161,9 +161,9 @@ class TestLongTextsToParse:
                 for _ in range(3):
                     client = clients.enter_context(socket.create_connection(("127.0.0.1", gateway.port), timeout=LONG))
                     client.sendall(head + data)
-                assert soon(lambda: gateway.app._running == 3 and bool(pieces))
+                assert soon(lambda: gateway.app.answers.running == 3 and bool(pieces))
                 assert post(gateway, CHAT, large).status_code == 200
-            assert soon(lambda: gateway.app._running == 0)
+            assert soon(lambda: gateway.app.answers.running == 0)
             seen = len(pieces)
             assert post(gateway, "/parse", {"text": "x" * 40_000}).status_code == 200
             assert len(pieces) <= seen + 3  # the piece that was being parsed, and the two of this request

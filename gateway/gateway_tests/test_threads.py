@@ -10,9 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
+from untemplate.formats import UnknownFormatError, named
 from untemplate.templates import ChatTemplate, TemplateError, TemplateLimitError
-from untemplate_gateway import rendering
-from untemplate_gateway.processes import Worker
+from untemplate_gateway import rendering, threads
+from untemplate_gateway.errors import ApiError
+from untemplate_gateway.processes import Worker, Workers, packed
 from untemplate_gateway.rendering import APART, render
 from untemplate_gateway.request_context import RequestContext, current
 from untemplate_gateway.threads import Abandoned, go_on, in_slow_thread, in_thread
@@ -107,6 +109,43 @@ def test_running_work_sees_that_its_client_has_left() -> None:
     assert ended == [Abandoned]
 
 
+def test_work_of_one_request_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it together, not each part."""
+    monkeypatch.setattr(threads, "BUDGET", 0.3)
+
+    async def act() -> None:
+        current.set(RequestContext("one"))
+        await in_thread(time.sleep, 0.2)
+        with pytest.raises(ApiError) as caught:
+            await in_thread(time.sleep, 0.2)
+        assert (caught.value.status, caught.value.code) == (413, "request_too_large")
+        current.set(RequestContext("other"))
+        await in_thread(time.sleep, 0.0)
+
+    asyncio.run(act())
+
+
+def test_errors_of_workers_come_back_with_all_that_they_say() -> None:
+    workers = Workers()
+    try:
+        with pytest.raises(UnknownFormatError, match="hermess") as caught:
+            workers.do(packed(named, "hermess"))
+        assert caught.value.name == "hermess"
+        with pytest.raises(RuntimeError, match="Odd: no pickle"):
+            workers.do(packed(_odd))
+        assert workers.do(packed(len, "still there")) == 11
+        assert len(workers.idle) == 1
+    finally:
+        workers.close()
+
+
+def _odd() -> None:
+    class Odd(Exception):
+        pass
+
+    raise Odd("no pickle")
+
+
 def rendered(messages: list[dict[str, Any]], template: ChatTemplate = TEMPLATE, **arguments: Any) -> str:
     async def act() -> str:
         return await in_thread(render, template, messages, **arguments)
@@ -127,8 +166,8 @@ def test_a_process_renders_what_the_template_would() -> None:
 
 def test_small_prompts_need_no_process() -> None:
     assert rendered([{"role": "user", "content": "x"}]) == "<s>xnull"
-    huge = [{"role": "user", "content": LARGE, "number": 1 << 70}]  # cannot be sent
-    assert rendered(huge) == f"<s>{LARGE}null"
+    timed = ChatTemplate("{{ messages[0].content }}", now=lambda: 0)  # cannot be sent
+    assert rendered([{"role": "user", "content": LARGE}], timed) == LARGE
     assert rendering._WORKERS.idle == []
 
 
@@ -147,7 +186,8 @@ def test_errors_of_templates_come_back(source: str, kind: type[TemplateError]) -
     with pytest.raises(TemplateError) as caught:
         rendered(messages, template)
     assert str(caught.value) == str(wanted.value)
-    assert type(caught.value) is kind
+    assert type(caught.value) is type(wanted.value)
+    assert isinstance(caught.value, kind)
     assert len(rendering._WORKERS.idle) == 1
 
 

@@ -30,7 +30,7 @@ raise ``ValueError`` or ``TypeError``, a stream that is used after its end ``Run
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 from ._internal.suggestions import close_names, did_you_mean
 
@@ -55,7 +55,17 @@ __all__ = [
 
 
 class UntemplateError(Exception):
-    """Base class of all exceptions of this library."""
+    """Base class of all exceptions of this library. They can be pickled, and sent to another process."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _copied, (type(self), self.args, self.__dict__)
+
+
+def _copied(kind: type[UntemplateError], args: tuple[Any, ...], attributes: dict[str, Any]) -> UntemplateError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
 
 
 class FormatError(UntemplateError, ValueError):

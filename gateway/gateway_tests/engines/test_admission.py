@@ -146,7 +146,30 @@ class TestOwners:
                 await asyncio.sleep(0.01)
 
         self.run(turns, act)
-        assert "".join(order) == "abacba"
+        assert "".join(order) == "abcaba"
+
+    def test_long_requests_do_not_get_around_the_turns(self):
+        """A key whose requests cost a hundred times as much waits until the other one has had as much."""
+        turns = Turns(places=1)
+        order = []
+
+        async def act(ask):
+            running = await ask("x", 100)
+            waiting = {
+                asyncio.ensure_future(ask(owner, 100 if owner == "a" else 10)): owner for owner in "aaabbbbbbbbbb"
+            }
+            await asyncio.sleep(0.01)
+            held = [running]
+            while waiting:
+                for task in [task for task in waiting if task.done()]:
+                    order.append(waiting.pop(task))
+                    held.append(task.result())
+                with held.pop(0):
+                    pass
+                await asyncio.sleep(0.01)
+
+        self.run(turns, act)
+        assert "".join(order).startswith(("abbbbbbbbbb", "babbbbbbbbb"))
 
     def test_tokens_hold_for_all_owners(self):
         turns = Turns(places=4, tokens=100)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from untemplate import OutputParser
@@ -183,7 +184,7 @@ def test_a_grammar_makes_it_call(model: Path):
         grammar = parser.grammar(TOOLS, "required", strict=True, parallel_tool_calls=False)
         for seed in range(4):
             asked = job("<|im_start|>assistant\n", max_tokens=400, grammar=grammar, bias={"32": -9.0, "10": -9.0})
-            asked.sampling.seed = seed
+            asked.sampling = msgspec.structs.replace(asked.sampling, seed=seed)
             stream = parser.stream(tools=TOOLS, collect=True)
             for piece in await pieces(engine, asked):
                 stream.feed(piece.text, piece.token_ids)
@@ -203,7 +204,7 @@ def test_a_lazy_grammar_waits_for_its_trigger(model: Path):
         free = {**NOISE, "259": 2.0, "32": -9.0, str(END): -3.0}
         for seed in range(3):
             asked = job(max_tokens=500, grammar=grammar, bias=free)
-            asked.sampling.seed = seed
+            asked.sampling = msgspec.structs.replace(asked.sampling, seed=seed)
             output = joined(await pieces(engine, asked))
             before, called, _ = output.partition("<tool_call>")
             parsed = parser.parse(output, tools=TOOLS)

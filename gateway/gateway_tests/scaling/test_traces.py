@@ -92,7 +92,7 @@ def test_a_client_that_leaves_is_the_status_499(collector: list[bytes], begun: b
         else:
             with pytest.raises(httpx.ReadTimeout):
                 httpx.post(gateway.url + "/v1/chat/completions", json=asked, timeout=0.3)
-        assert soon(lambda: gateway.app._running == 0)
+        assert soon(lambda: gateway.app.answers.running == 0)
     [body] = collector
     [span] = trace_service.ExportTraceServiceRequest.FromString(body).resource_spans[0].scope_spans[0].spans
     found = {one.key: one.value for one in span.attributes}

@@ -19,6 +19,7 @@ import msgspec
 
 from .errors import ApiError
 from .protocols.encoding import encode
+from .request_context import current
 from .threads import in_thread
 
 Scope = MutableMapping[str, Any]
@@ -129,6 +130,8 @@ class BodyReader:
             ApiError: it is not a JSON object, or nested too deeply; or as `read`.
         """
         data = await self.read(scope, receive, owner)
+        if (context := current.get()) is not None:
+            context.size = len(data)
         if len(data) > _LARGE:
             return await in_thread(_json_object, data)
         return _json_object(data)
@@ -189,6 +192,23 @@ def _deep(body: Any) -> bool:
         if not level:
             return False
     return True
+
+
+class Sent:
+    """``send`` with the headers of every response; ``begun`` is True once the response has begun."""
+
+    __slots__ = ("_send", "begun", "headers")
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.begun = False
+        self.headers: list[tuple[bytes, bytes]] = []
+
+    def __call__(self, message: Any) -> Awaitable[None]:
+        if not self.begun:
+            self.begun = True
+            message["headers"] += self.headers
+        return self._send(message)
 
 
 async def send_json(send: Send, status: int, value: Any, headers: Headers) -> None:

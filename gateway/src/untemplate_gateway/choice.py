@@ -49,7 +49,8 @@ class ChoiceStream:
         self._stop_token: int | None = None
         """The stop token that ended the output."""
         self.finish_reason: str | None = None
-        self._request = request
+        self._notes = request.notes
+        self._include_reasoning = request.include_reasoning
         self._budget = budget
         self._stops = _Stops(request.stop) if request.stop else None
         self._aligned = _LogprobAligner(stream) if request.logprobs is not None and not self._by_token else None
@@ -171,11 +172,11 @@ class ChoiceStream:
         parsed = self.stream.result()
         if self.stopped is not None and self._stops is not None:
             parsed = _cut(parsed, self._stops.sent)
-        if not self._request.include_reasoning:
+        if not self._include_reasoning:
             parsed.reasoning_content = None
             parsed.items = [item for item in parsed.items if item.type != "reasoning"]
         if self._aligned is not None and not self._aligned.seen and self.tokens:
-            self._request.notes.ignored("logprobs", "the engine reports none")
+            self._notes.ignored("logprobs", "the engine reports none")
         usage = self.usage
         usage.completion_tokens = self.tokens
         usage.reasoning_tokens = min(usage.reasoning_tokens, usage.completion_tokens)
@@ -196,7 +197,7 @@ class ChoiceStream:
     def _reported_ids(self) -> list[int] | None:
         """Return the token ids that the request asks for; with a note if the engine reports none."""
         if self.ids is not None and not self.ids and self.tokens:
-            self._request.notes.ignored("return_token_ids", "the engine reports none")
+            self._notes.ignored("return_token_ids", "the engine reports none")
             return None
         return self.ids
 
@@ -209,7 +210,7 @@ class ChoiceStream:
         return self._checked(deltas)
 
     def _checked(self, deltas: list[DeltaMessage]) -> list[Step]:
-        if not self._request.include_reasoning:
+        if not self._include_reasoning:
             deltas = [delta for delta in deltas if delta.reasoning is None]
         aligned = self._aligned
         if aligned is None:

@@ -6,30 +6,21 @@ import json
 from html import escape
 from typing import Any, Final
 
-import msgspec
-
 from untemplate import __version__
-from untemplate._internal.output_parser import OutputParser
-from untemplate.format import Format, FormatError
-from untemplate.formats import named
-from untemplate.messages import ParsedOutput
-from untemplate.policy import Policy
-from untemplate.templates import ChatTemplate
 
 from . import conversations, gemini_endpoints, ollama_endpoints
 from .asgi import header, is_gemini
 from .counting import count_prompt, prompt_tokens
 from .errors import ApiError, bad_request, not_found
-from .exchange import Endpoint, Exchange, Gateway, Handler
+from .exchange import Endpoint, Exchange, Handler
 from .generation import Generation
 from .manager import Manager, Model
+from .parsing import parse
 from .protocols import anthropic, chat, ollama
 from .protocols.fields import read_as
 from .protocols.gemini import GEMINI
-from .protocols.objects import call_reports
-from .protocols.utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
+from .protocols.utilities import DetokenizeRequest, TokenizeRequest
 from .response_endpoints import cancel_response, count_input, delete_response, get_response, list_items
-from .threads import go_on, in_slow_thread
 from .vector_endpoints import embed, embedding, embeddings, rerank
 
 
@@ -94,7 +85,7 @@ def endpoints() -> dict[tuple[str, str], Endpoint]:
         ("POST", "/api/embeddings"): computing("embeddings", embedding),
         ("POST", "/tokenize"): computing("tokenize", _tokenize),
         ("POST", "/detokenize"): computing("detokenize", _detokenize),
-        ("POST", "/parse"): computing("parse", _parse),
+        ("POST", "/parse"): computing("parse", parse),
     }
 
 
@@ -247,77 +238,3 @@ async def _detokenize(exchange: Exchange) -> None:
                 501, f"the engine {model.engine.kind!r} does not offer its tokenizer", code="no_tokenizer"
             ) from None
     await exchange.reply({"prompt": text})
-
-
-# -- Parsing alone -----------------------------------------------------------------------------------------------
-
-_MOST_PARSED: Final = 1_000_000
-"""Characters of a text for ``/parse``. Hostile ones take seconds."""
-_PIECE: Final = 32_768
-_CONTEXT: Final = ("tools", "tool_choice", "messages", "prompt", "token_ids", "finish_reason", "spans")
-
-
-async def _parse(exchange: Exchange) -> None:
-    """Parse raw text to a message. The body names a ``model``, a ``template``, or a ``format`` (a name, or a Format as
-    JSON)."""
-    asked = read_as(ParseRequest, exchange.body)
-    if len(asked.text) > _MOST_PARSED:
-        problem = f"text: {len(asked.text)} characters are more than {_MOST_PARSED}"
-        raise ApiError(413, problem, param="text", code="request_too_large")
-    context = {name: value for name in _CONTEXT if (value := getattr(asked, name)) is not None}
-    try:
-        if asked.policy is not None:
-            context["policy"] = Policy.from_mapping(asked.policy)
-        # In a thread, so that other streams continue while a long text or template is processed.
-        parser = await _parser(exchange.gateway, asked)
-        parsed = await in_slow_thread(_parsed, parser, asked.text, context)
-    except FormatError as error:
-        raise bad_request("format", str(error)) from None
-    except ValueError as error:
-        raise bad_request(None, str(error)) from None
-    except (TypeError, AttributeError, LookupError, RecursionError):
-        raise bad_request(None, "tools, tool_choice or messages do not have the shape of Chat Completions") from None
-    shown = {
-        "message": parsed.message(reasoning_field=parser.policy.reasoning_field),
-        "finish_reason": parsed.finish_reason,
-        "format": parser.format.name,
-        "calls": call_reports(parsed),
-        "diagnostics": [d.model_dump() for d in parsed.diagnostics],
-    }
-    if asked.spans:
-        shown["spans"] = [span.model_dump(exclude_none=True) for span in parsed.spans]
-    await exchange.reply(shown)
-
-
-def _parsed(parser: OutputParser, text: str, context: dict[str, Any]) -> ParsedOutput:
-    """Return the message of an output. A long one is parsed in pieces, so that the work ends if the client leaves."""
-    if len(text) <= _PIECE:
-        return parser.parse(text, **context)
-    token_ids, finish_reason = context.pop("token_ids", ()), context.pop("finish_reason", "stop")
-    stream = parser.stream(collect=True, **context)
-    for start in range(0, len(text), _PIECE):
-        go_on()
-        stream.feed(text[start : start + _PIECE], () if start else token_ids)
-    stream.finish(finish_reason)
-    return stream.result()
-
-
-async def _parser(gateway: Gateway, asked: ParseRequest) -> OutputParser:
-    """Return the parser that a ``/parse`` request asks for."""
-    if asked.template is None and asked.format is None:
-        async with gateway.manager.use(asked.model or "") as model:
-            return model.parser
-    return await in_slow_thread(_named_parser, asked)
-
-
-def _named_parser(asked: ParseRequest) -> OutputParser:
-    """Return the parser of a request's template or format."""
-    if asked.template is not None:
-        if asked.format is not None:
-            raise bad_request("template", "excludes format")
-        # Only a template's text is accepted: a path or a model name could read files of the server.
-        return OutputParser.from_template(ChatTemplate(asked.template))
-    assert asked.format is not None
-    if isinstance(asked.format, dict):
-        return OutputParser.from_format(Format.from_json(msgspec.json.encode(asked.format)))
-    return OutputParser.from_format(named(asked.format, reasoning=asked.reasoning))  # reads no files

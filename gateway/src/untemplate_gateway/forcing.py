@@ -33,8 +33,6 @@ def forced_opening(model: Model, request: Generation, prompt: str | None) -> str
     if not opening:
         raise unsupported("tool_choice", "this engine takes no grammar, and the model's format has no fixed opening")
     request.notes.add("tool_choice: the prompt ends with the opening of the call, because the engine takes no grammar")
-    if name is not None:
-        request.parallel_tool_calls = False
     return opening
 
 

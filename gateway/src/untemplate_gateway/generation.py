@@ -16,7 +16,7 @@ from untemplate.messages import ParsedOutput
 from .notes import Notes
 
 
-class Sampling(msgspec.Struct, kw_only=True, omit_defaults=True):
+class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Sampling parameters. ``None`` stands for the engine's default."""
 
     temperature: float | None = None
@@ -51,7 +51,7 @@ class Constraint(msgspec.Struct, frozen=True):
     """The field of the request."""
 
 
-class Thinking(msgspec.Struct, kw_only=True):
+class Thinking(msgspec.Struct, frozen=True, kw_only=True):
     """Reasoning settings. ``None`` stands for the template's default."""
 
     enabled: bool | None = None
@@ -66,8 +66,8 @@ class Thinking(msgspec.Struct, kw_only=True):
         return self.enabled is False or self.budget == 0 or self.effort == "none"
 
 
-class Generation(msgspec.Struct, kw_only=True):
-    """One request."""
+class Generation(msgspec.Struct, frozen=True, kw_only=True):
+    """One request. What is settled on its way is settled in copies."""
 
     model: str = ""
     messages: list[dict[str, Any]] | None = None
@@ -117,8 +117,6 @@ class Generation(msgspec.Struct, kw_only=True):
     """Return the token ids of the prompt and of the output."""
     by_token: bool = False
     """Report log probabilities for all tokens, in step with their ids, and not for those of the content."""
-    prompt_ids: list[list[int] | None] = []
-    """Token ids of the prompts, set before the output begins if token ids are asked for."""
     repeated: dict[str, Any] = {}
     """Fields of the request that the response of its dialect repeats (metadata, instructions)."""
     keep: Callable[[dict[str, Any]], bool] | None = None
@@ -137,10 +135,6 @@ class Generation(msgspec.Struct, kw_only=True):
         """Return the raw prompt that a choice answers."""
         number = choice // self.n
         return self.further_prompts[number - 1] if number else self.prompt
-
-    def prompt_ids_of(self, choice: int) -> list[int] | None:
-        """Return the token ids of the prompt that a choice answers; ``None`` if they are not known."""
-        return self.prompt_ids[choice // self.n] if self.prompt_ids else None
 
 
 class TokenLogprob(msgspec.Struct, gc=False):
@@ -173,13 +167,19 @@ class Usage(msgspec.Struct, gc=False):
 
 
 class Meta(msgspec.Struct, kw_only=True):
-    """Id, time and model name of a response."""
+    """Id, time and model name of a response, and the tokens of its prompts."""
 
     id: str
     """Hex digits; each dialect adds its prefix."""
     created: int
     """Seconds since the epoch."""
     model: str
+    prompt_ids: list[list[int] | None] = []
+    """Set before the output begins, if token ids are asked for; ``None`` for a prompt whose tokens are not known."""
+
+    def prompt_ids_of(self, request: Generation, choice: int) -> list[int] | None:
+        """Return the token ids of the prompt that a choice answers; ``None`` if they are not known."""
+        return self.prompt_ids[choice // request.n] if self.prompt_ids else None
 
 
 class Ended(msgspec.Struct, kw_only=True):

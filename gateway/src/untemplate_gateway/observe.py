@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -57,46 +58,42 @@ def outcome(ended: Ended, model: Model, *, offered: bool) -> str:
     return "ok"
 
 
+@dataclass(slots=True, eq=False)
 class Record:
-    """One request, for metrics and the log.
+    """One request, for metrics and the log."""
 
-    Args:
-        request_id: its id.
-        dialect: the dialect of its API, or the name of its endpoint.
-    """
-
-    def __init__(self, request_id: str, dialect: str) -> None:
-        self.id = request_id
-        self.dialect = dialect
-        self.began = time.perf_counter()
-        self.first: float | None = None
-        """Seconds to the first piece of output."""
-        self.longest_gap = 0.0
-        """Most seconds between two chunks of output."""
-        self.context = RequestContext()
-        self.client = ""
-        """The client's address, as far as a trusted proxy or the connection shows it."""
-        self.asked = ""
-        """Method and path."""
-        self.requested = ""
-        """The model's name in the request."""
-        self.model: Model | None = None
-        self.stream = False
-        self.status = 500
-        self.usage = Usage()
-        self.ended: Sequence[Ended] = ()
-        self.offered = False
-        """True if tools were offered."""
-        self.error: str | None = None
-        self.param: str | None = None
-        self.detail = ""
-        """More about the error; only for the log."""
-        self.owner = ""
-        """The name of the API key, or an empty text; stored responses belong to it."""
-        self.key: str | None = None
-        """The name of the API key."""
-        self.after: Callable[[], None] | None = None
-        """Called when the request has ended and was counted."""
+    id: str
+    dialect: str
+    """The dialect of its API, or the name of its endpoint."""
+    began: float = field(default_factory=time.perf_counter)
+    first: float | None = None
+    """Seconds to the first piece of output."""
+    longest_gap: float = 0.0
+    """Most seconds between two chunks of output."""
+    context: RequestContext = field(default_factory=RequestContext)
+    client: str = ""
+    """The client's address, as far as a trusted proxy or the connection shows it."""
+    asked: str = ""
+    """Method and path."""
+    requested: str = ""
+    """The model's name in the request."""
+    model: Model | None = None
+    stream: bool = False
+    status: int = 500
+    usage: Usage = field(default_factory=Usage)
+    ended: Sequence[Ended] = ()
+    offered: bool = False
+    """True if tools were offered."""
+    error: str | None = None
+    param: str | None = None
+    detail: str = ""
+    """More about the error; only for the log."""
+    owner: str = ""
+    """The name of the API key, or an empty text; stored responses belong to it."""
+    key: str | None = None
+    """The name of the API key."""
+    after: Callable[[], None] | None = None
+    """Called when the request has ended and was counted."""
 
     def fail(self, error: ApiError) -> None:
         """Record why the request failed."""
@@ -110,77 +107,43 @@ class Metrics:
     """Metrics for Prometheus. Each gateway has its own registry, so that one process can run several gateways."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        registry = self.registry
-        self.requests = Counter(
-            "untemplate_requests", "Requests, by dialect, model and status", ["dialect", "model", "status"],
-            registry=registry,
-        )  # fmt: skip
+        registry = self.registry = CollectorRegistry()
+
+        def counter(name: str, about: str, *labels: str) -> Counter:
+            return Counter(f"untemplate_{name}", about, labels, registry=registry)
+
+        def histogram(name: str, about: str, *labels: str, buckets: tuple[float, ...] = _SECONDS) -> Histogram:
+            return Histogram(f"untemplate_{name}", about, labels, buckets=buckets, registry=registry)
+
+        model, gaps = ("model", "format"), "From first to last output, for each token after the first"
+        self.requests = counter("requests", "Requests, by dialect, model and status", "dialect", "model", "status")
         self.running = Gauge(
             "untemplate_requests_running",
             "Requests that are being answered",
             registry=registry,
             multiprocess_mode="livesum",
         )
-        self.seconds = Histogram(
-            "untemplate_request_seconds", "From request to last byte", ["dialect", "model"], buckets=_SECONDS,
-            registry=registry,
-        )  # fmt: skip
-        self.first = Histogram(
-            "untemplate_time_to_first_token_seconds", "From request to first output", ["model"], buckets=_SECONDS,
-            registry=registry,
-        )  # fmt: skip
-        self.per_token = Histogram(
-            "untemplate_time_per_output_token_seconds", "From first to last output, for each token after the first",
-            ["model"], buckets=_GAPS, registry=registry,
-        )  # fmt: skip
-        self.gap = Histogram(
-            "untemplate_longest_time_between_tokens_seconds", "Longest silence of each stream, from chunk to chunk",
-            ["model"], buckets=_GAPS, registry=registry,
-        )  # fmt: skip
-        self.queue = Histogram(
-            "untemplate_queue_seconds", "Waiting for a place at the engine", ["model"], buckets=_SECONDS,
-            registry=registry,
-        )  # fmt: skip
-        self.upstream_errors = Counter(
-            "untemplate_upstream_errors", "Failed attempts at upstreams, by code", ["model", "code"], registry=registry
-        )
-        self.upstream_retries = Counter(
-            "untemplate_upstream_retries", "Attempts at upstreams after a failed one", ["model"], registry=registry
-        )
-        self.key_requests = Counter(
-            "untemplate_key_requests", "Requests, by API key (the first 8 hex digits of its SHA-256)", ["key"],
-            registry=registry,
-        )  # fmt: skip
-        self.key_tokens = Counter(
-            "untemplate_key_tokens", "Tokens, by API key: prompt, completion", ["key", "kind"], registry=registry
-        )
-        self.refused = Counter(
-            "untemplate_refused_connections", "What was no valid HTTP request, or not in time, by status", ["status"],
-            registry=registry,
-        )  # fmt: skip
-        self.tokens = Counter(
-            "untemplate_tokens", "Tokens: prompt, cached (of the prompt), completion, reasoning (of the completion)",
-            ["model", "kind"], registry=registry,
-        )  # fmt: skip
-        self.outputs = Counter(
-            "untemplate_outputs",
-            "Outputs: ok, recovered, incomplete, invalid_json, invalid_arguments, unknown_tool, dropped_call, "
-            "fell_back_to_content",
-            ["model", "format", "outcome"],
-            registry=registry,
-        )
-        self.calls = Counter(
-            "untemplate_tool_calls", "Tool calls, by status", ["model", "format", "status"], registry=registry
-        )
-        self.diagnostics = Counter(
-            "untemplate_diagnostics", "Diagnostics of outputs, by code", ["model", "format", "code"],
-            registry=registry,
-        )  # fmt: skip
-        self.parser_errors = Counter(
-            "untemplate_parser_errors", "Errors of the engine's own parsers; the output was sent unparsed", ["parser"],
-            registry=registry,
-        )  # fmt: skip
+        self.seconds = histogram("request_seconds", "From request to last byte", "dialect", "model")
+        self.first = histogram("time_to_first_token_seconds", "From request to first output", "model")
+        self.per_token = histogram("time_per_output_token_seconds", gaps, "model", buckets=_GAPS)
+        silence = "Longest silence of each stream, from chunk to chunk"
+        self.gap = histogram("longest_time_between_tokens_seconds", silence, "model", buckets=_GAPS)
+        self.queue = histogram("queue_seconds", "Waiting for a place at the engine", "model")
+        self.upstream_errors = counter("upstream_errors", "Failed attempts at upstreams, by code", "model", "code")
+        self.upstream_retries = counter("upstream_retries", "Attempts at upstreams after a failed one", "model")
+        key = "by API key (the first 8 hex digits of its SHA-256)"
+        self.key_requests = counter("key_requests", f"Requests, {key}", "key")
+        self.key_tokens = counter("key_tokens", "Tokens, by API key: prompt, completion", "key", "kind")
+        invalid = "What was no valid HTTP request, or not in time, by status"
+        self.refused = counter("refused_connections", invalid, "status")
+        kinds = "prompt, cached (of the prompt), completion, reasoning (of the completion)"
+        self.tokens = counter("tokens", f"Tokens: {kinds}", "model", "kind")
+        outcomes = ("ok", *reversed(_WORST), "dropped_call", "fell_back_to_content")
+        self.outputs = counter("outputs", f"Outputs: {', '.join(outcomes)}", *model, "outcome")
+        self.calls = counter("tool_calls", "Tool calls, by status", *model, "status")
+        self.diagnostics = counter("diagnostics", "Diagnostics of outputs, by code", *model, "code")
+        failed = "Errors of the engine's own parsers; the output was sent unparsed"
+        self.parser_errors = counter("parser_errors", failed, "parser")
 
     def text(self) -> bytes:
         """Return all metrics in Prometheus' text format: with several workers, those of all of them."""

@@ -1,22 +1,28 @@
-"""Python processes of the gateway's own, which read requests from stdin and write answers to stdout.
+"""Python processes of the gateway's own.
 
-A `Worker` does what a client can make long. It takes Python's lock from no stream, and can be ended at any time: when
-its client leaves, when it takes too long, or when the gateway closes.
+A `Worker` calls functions that a client can make long. It takes Python's lock from no stream, and can be ended at any
+time: when its client leaves, when it takes too long, or when the gateway closes. Functions, arguments and results are
+pickled; both ends are this program.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import struct
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
-from .threads import stopped_by
+from .threads import BUDGET, Kind, stopped_by, work
 
+_WAITING: Final = ThreadPoolExecutor(16, "untemplate-waiting")
+"""Threads that wait for workers of all kinds."""
 _MEMORY: Final = 2 << 30
 """Bytes of address space of a worker."""
 _LENGTH: Final = struct.Struct("!I")
@@ -41,9 +47,14 @@ def start_python(program: str) -> subprocess.Popen[bytes]:
     )
 
 
+def packed(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> bytes:
+    """Return a call as the job of a worker. The function is one of a module."""
+    return pickle.dumps((function, args, kwargs), pickle.HIGHEST_PROTOCOL)
+
+
 @dataclass(slots=True, eq=False)
 class Worker:
-    """A process that answers one job after the other, started with its first one.
+    """A process that does one job after the other, started with its first one.
 
     Args:
         program: Python code that calls `serve`.
@@ -100,23 +111,26 @@ class Worker:
 
 
 class Workers:
-    """Worker processes of one program. One is started when all others work.
+    """Worker processes for one kind of work. One is started when all others work.
 
     Args:
         program: Python code that calls `serve`.
     """
 
-    def __init__(self, program: str) -> None:
+    def __init__(self, program: str = "from untemplate_gateway.processes import serve; serve()") -> None:
         self.program = program
+        self.kind = Kind(2, _WAITING)
         self.idle: list[Worker] = []
         self.busy: set[Worker] = set()
 
-    def ask(self, job: bytes) -> bytes:
-        """Return a worker's answer. Blocks; the worker is ended when the client of this thread's work leaves.
+    def do(self, job: bytes) -> Any:
+        """Return the result of a job (`packed`). Blocks; the worker is ended when the client of this thread's work
+        leaves.
 
         Raises:
             Abandoned: the client has left.
             RuntimeError: the process has ended.
+            Exception: the function has raised it.
         """
         worker = self.idle.pop() if self.idle else Worker(self.program)
         self.busy.add(worker)
@@ -126,7 +140,14 @@ class Workers:
         finally:
             self.busy.discard(worker)
         self.idle.append(worker)
-        return answer
+        result, error = pickle.loads(answer)
+        if error is not None:
+            raise error
+        return result
+
+    async def run(self, job: bytes, seconds: float = BUDGET) -> Any:
+        """Return the result of a job, when its owner's turn has come. Raises as `do` and `work`."""
+        return await work(self.kind, partial(self.do, job), seconds)
 
     def close(self) -> None:
         """End all workers. Jobs that run fail."""
@@ -135,8 +156,11 @@ class Workers:
         self.idle.clear()
 
 
-def serve(answer: Callable[[bytes], bytes]) -> None:
-    """Answer jobs from stdin on stdout until stdin ends: the program of a worker process."""
+# -- In the process --------------------------------------------------------------------------------------------------
+
+
+def serve() -> None:
+    """Do jobs from stdin until it ends: the program of a worker process."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -144,11 +168,25 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
     with contextlib.suppress(AttributeError, OSError):
         os.nice(5)  # requests go first
     while (data := _receive(sys.stdin.buffer)) is not None:
-        _send(sys.stdout.buffer, answer(data))
+        _send(sys.stdout.buffer, _answer(data))
+
+
+def _answer(data: bytes) -> bytes:
+    """Return the pickled result of a job, and the error that it has raised instead."""
+    try:
+        function, args, kwargs = pickle.loads(data)
+        return pickle.dumps((function(*args, **kwargs), None), pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        with contextlib.suppress(Exception):  # errors that cannot be pickled, or not be read again
+            answer = pickle.dumps((None, error.with_traceback(None)))
+            pickle.loads(answer)
+            return answer
+        return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
 
 
 def _send(file: Any, data: bytes) -> None:
-    file.write(_LENGTH.pack(len(data)) + data)
+    file.write(_LENGTH.pack(len(data)))
+    file.write(data)
     file.flush()
 
 

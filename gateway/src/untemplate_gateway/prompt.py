@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from untemplate.errors import ContentPartError
 from untemplate.templates import ChatTemplate, TemplateError, TemplateLimitError
 from untemplate.templates._history import TemplateNeeds, for_template, template_needs
@@ -44,27 +46,28 @@ def make_prompts(model: Model, request: Generation) -> list[Prompt]:
     Raises:
         ApiError: as `make_prompt`, or one is too long.
     """
-    _guard(model, request)
     prompts = [make_prompt(model, request), *map(_raw, request.further_prompts)]
     for prompt in prompts:
         check_length(model, prompt.text, "messages" if request.prompt is None else "prompt")
     return prompts
 
 
-def _guard(model: Model, request: Generation) -> None:
-    """Break the model's markers in messages, if the operator wants it. Note those that stay."""
-    if request.messages is None:
-        return
-    broken = _UNTRUSTED[model.neutralize_markers]
+def guarded(model: Model, request: Generation) -> Generation:
+    """Return a request with the model's markers in messages broken, if the operator wants it. Note those that stay."""
+    messages, broken = request.messages, _UNTRUSTED[model.neutralize_markers]
+    if messages is None:
+        return request
     if broken:
-        request.messages = model.message_markers.neutralized(request.messages, broken)
+        messages = model.message_markers.neutralized(messages, broken)
+        request = msgspec.structs.replace(request, messages=messages)
     left = [role for role in _UNTRUSTED["all"] if role not in broken]
-    for role, marker in model.message_markers.find(request.messages, left):
+    for role, marker in model.message_markers.find(messages, left):
         what = "all" if role == "user" else "tools"
         request.notes.add(
             f"a {role} message holds {marker!r}, a marker of the model: as a token in the prompt it could end the "
             f"message (neutralize_markers: {what} breaks it)"
         )
+    return request
 
 
 def _raw(prompt: str | list[int]) -> Prompt:

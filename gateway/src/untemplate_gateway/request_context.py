@@ -15,6 +15,10 @@ class RequestContext:
     """The one who takes turns with others: the name of the API key; without keys, the client's address."""
     headers: dict[str, str] = field(default_factory=dict)
     """Headers for requests to upstreams: ``x-request-id``, ``traceparent``, ``tracestate``."""
+    size: int = 0
+    """Bytes of its body: by it the work for the request is priced."""
+    worked: float = 0.0
+    """Seconds of work off the event loop."""
     queued: float = 0.0
     """Seconds that the request waited for a place at its engine, or for a thread."""
     errors: list[str] = field(default_factory=list)

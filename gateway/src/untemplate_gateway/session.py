@@ -1,4 +1,4 @@
-"""One request from prompt to response, for every dialect and engine.
+"""The output of one request, for every dialect and engine: from the engine's jobs to the frames of a response.
 
 * A session shares nothing with other requests except the model, which does not change.
 * To abort a request, stop iterating: every engine stream is closed on the way out.
@@ -13,27 +13,22 @@ import re
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from untemplate._internal.output_parser import OutputParser
 from untemplate.grammar import Grammar
 from untemplate.messages import DeltaMessage, Item, ParsedOutput
-from untemplate.policy import Policy
 
-from .abilities import check_request
 from .choice import ChoiceStream, Step
 from .engines.base import EngineChunk, Job
-from .errors import ApiError, EngineError, bad_request, unsupported
-from .forcing import forced_opening
+from .errors import ApiError, EngineError, unsupported
 from .generation import Ended, Generation, Meta, Usage
 from .grammars import GrammarCompiler
 from .json_answers import ATTEMPTS, JsonAnswer, without_fence
 from .manager.model import Model
-from .prompt import Prompt, make_prompts
+from .preparing import Prepared
+from .prompt import Prompt
 from .request_grammar import request_grammar
 from .threads import in_thread
 
@@ -76,14 +71,10 @@ class Session:
         timeout: float = 0.0,
         grammars: GrammarCompiler | None = None,
     ) -> None:
+        self._prepared = Prepared(model, request, meta)
         self.model = model
-        # A copy: what is settled here does not change the request, which another model may get.
-        self.request = request = msgspec.structs.replace(
-            request,
-            thinking=msgspec.structs.replace(request.thinking),
-            sampling=msgspec.structs.replace(request.sampling),
-            reasoning_field=model.parser.policy.reasoning_field,
-        )
+        self.request = self._prepared.request
+        """The request as the model can follow it."""
         self.meta = meta
         self.ended: list[Ended] = []
         self.failed: ApiError | None = None
@@ -95,17 +86,7 @@ class Session:
         self._first = 0
         self.longest_gap = 0.0
         """Most seconds between two chunks of one choice."""
-        check_request(model, request)
-        self._wanted = None if request.response_format is None else JsonAnswer.of(model, request)
-        if self._wanted is not None:
-            offered = bool(request.tools) and request.tool_choice != "none"
-            request.messages = self._wanted.asked(request.messages or [], tools=offered)
-        self._prompts = make_prompts(model, request)
-        forced = request.tool_choice not in (None, "auto", "none")
-        self._opening = forced_opening(model, request, self._prompts[0].known) if forced else ""
-        """The beginning of the output, which the prompt ends with; it forces a call."""
-        self._policy = _policy(model.parser.policy, request) if request.parse else None
-        self._choices = self._made_choices()
+        self._choices = self._prepared.choices()
         self._jobs: list[Job] = []
         self._earlier = Usage()
         """The tokens of answers that were not the JSON that the request asks for."""
@@ -113,24 +94,24 @@ class Session:
 
     # -- Before the first token --------------------------------------------------------------------------------------
 
-    async def _prepare(self) -> None:
+    async def _begin(self) -> None:
         """Compile the grammar and make the engine's jobs.
 
         Raises:
             ApiError: the grammar cannot be compiled.
         """
-        request = self.request
         grammar = None
         if self.model.engine.takes.grammar is not None:
+            off = self.request.thinking.off and self.model.parser.format.reasoning is not None
             in_reasoning = self._choices[0].stream.in_reasoning
-            grammar = await self._grammar("open" if in_reasoning else self._reasoning_ahead())
-        self._jobs = [self._job(choice, grammar) for choice in self._choices]
+            # The model itself may open reasoning that the prompt has not opened.
+            grammar = await self._grammar("open" if in_reasoning else "off" if off else "closed")
+        self._jobs = [self._prepared.job(choice, grammar) for choice in self._choices]
         if grammar is not None and not grammar.by_id:
-            # Under such a grammar the model may write markers with ordinary tokens; they count as markers.
-            self._policy = replace(self._policy or self.model.parser.policy, spelled_markers="marker")
-            self._choices = self._made_choices()
-        if request.token_ids:
-            request.prompt_ids = [await self._prompt_ids(prompt) for prompt in self._prompts]
+            self._prepared.spell_markers()
+            self._choices = self._prepared.choices()
+        if self.request.token_ids:
+            self.meta.prompt_ids = [await self._prompt_ids(prompt) for prompt in self._prepared.prompts]
 
     async def _prompt_ids(self, prompt: Prompt) -> list[int] | None:
         """Return the token ids of a prompt; ``None`` if the engine does not offer its tokenizer."""
@@ -143,59 +124,6 @@ class Session:
             self.request.notes.ignored("return_token_ids", "the engine does not report those of the prompt")
             return None
 
-    def _made_choices(self) -> list[ChoiceStream]:
-        """Return the choices of each prompt, one prompt after the other."""
-        request = self.request
-        return [self._choice(i, self._prompts[i // request.n]) for i in range(request.n * len(self._prompts))]
-
-    def _choice(self, index: int, prompt: Prompt) -> ChoiceStream:
-        request = self.request
-        parser = self.model.parser if request.parse else _raw()
-        try:
-            stream = parser.stream(
-                tools=request.tools or [],
-                tool_choice="none" if request.tool_choice == "none" else None,
-                prompt=prompt.known,
-                prompt_token_ids=prompt.text if isinstance(prompt.text, list) else None,
-                prefill=self._opening,
-                messages=request.messages,
-                policy=self._policy,
-                collect=True,
-                spans=request.logprobs is not None and not request.by_token,
-                seed=f"{self.meta.id}/{index}",
-            )
-        except ValueError as error:  # the parameters of a tool are not a schema
-            raise bad_request("tools", str(error)) from None
-        # Without a fixed text that closes reasoning, only the template can apply a budget of 0.
-        budget = None if self.model.parser.reasoning_close is None else request.thinking.budget
-        return ChoiceStream(index, request, stream, prompt, budget)
-
-    def _job(self, choice: ChoiceStream, grammar: Grammar | None) -> Job:
-        request = self.request
-        sampling = request.sampling
-        if (number := choice.index % request.n) and sampling.seed is not None:
-            sampling = msgspec.structs.replace(sampling, seed=sampling.seed + number)
-        prompt = choice.prompt.text
-        return Job(
-            id=f"{self.meta.id}-{choice.index}",
-            model=self.model.name,
-            prompt=prompt + self._opening if isinstance(prompt, str) else prompt,
-            max_tokens=request.max_tokens,
-            sampling=sampling,
-            logprobs=request.logprobs,
-            echo=request.echo and request.logprobs is not None,
-            in_reasoning=choice.stream.in_reasoning,
-            raw=request.prompt is not None,
-            grammar=grammar,
-            constraint=request.constraint,
-            images=choice.prompt.images,
-            request=request if self.model.engine.takes.messages or self.model.engine.takes.tool_choice else None,
-        )
-
-    def _reasoning_ahead(self) -> str:
-        """Return the grammar's setting for reasoning that the prompt has not opened: the model itself may open it."""
-        return "off" if self.request.thinking.off and self.model.parser.format.reasoning is not None else "closed"
-
     async def _grammar(self, reasoning: str) -> Grammar | None:
         return await request_grammar(self.model, self.request, reasoning, self._grammars)
 
@@ -207,7 +135,7 @@ class Session:
         Raises:
             ApiError: the engine failed, or the request cannot be followed.
         """
-        await self._prepare()
+        await self._begin()
         if len(self._choices) == 1:
             await _drained(self._answer(self._choices[0]))
         else:
@@ -224,7 +152,7 @@ class Session:
         Raises:
             ApiError: the engine failed before its first chunk; later failures are sent in the stream.
         """
-        await self._prepare()
+        await self._begin()
         begun = False
         try:
             delta = writer.delta
@@ -281,7 +209,8 @@ class Session:
 
     def _answer(self, choice: ChoiceStream) -> AsyncGenerator[_Steps, None]:
         """Return the steps of one choice, chunk by chunk."""
-        return self._steps(choice) if self._wanted is None else self._json(choice, self._wanted)
+        wanted = self._prepared.wanted
+        return self._steps(choice) if wanted is None else self._json(choice, wanted)
 
     async def _json(self, choice: ChoiceStream, wanted: JsonAnswer) -> AsyncGenerator[_Steps, None]:
         """Yield the steps of the first answer that is the JSON that was asked for, or of the last attempt."""
@@ -317,17 +246,15 @@ class Session:
 
     async def _asked_again(self, choice: ChoiceStream, messages: list[dict[str, Any]]) -> ChoiceStream | None:
         """Return the choice that answers further messages instead of another one; ``None`` if they are too long."""
-        request = msgspec.structs.replace(self.request, messages=messages)
-        try:
-            [prompt] = await in_thread(make_prompts, self.model, request)
-        except ApiError:
+        prompt = await self._prepared.asked_again(messages)
+        if prompt is None:
             return None
         earlier, usage = self._earlier, choice.usage
         earlier.prompt_tokens += usage.prompt_tokens
         earlier.completion_tokens += choice.tokens
         earlier.reasoning_tokens += usage.reasoning_tokens
-        choice = self._choices[choice.index] = self._choice(choice.index, prompt)
-        self._jobs[choice.index] = self._job(choice, None)
+        choice = self._choices[choice.index] = self._prepared.choice(choice.index, prompt)
+        self._jobs[choice.index] = self._prepared.job(choice, None)
         return choice
 
     async def _steps(self, choice: ChoiceStream) -> AsyncGenerator[_Steps, None]:
@@ -459,7 +386,7 @@ class Session:
         if isinstance(prompt, list):
             raise unsupported("thinking_budget", "needs a prompt that is text")
         return msgspec.structs.replace(
-            job, prompt=prompt + self._opening + written, max_tokens=left, grammar=await self._grammar("off")
+            job, prompt=prompt + self._prepared.opening + written, max_tokens=left, grammar=await self._grammar("off")
         )
 
 
@@ -482,12 +409,6 @@ async def _group() -> AsyncGenerator[asyncio.TaskGroup, None]:
         raise first from None
 
 
-@cache
-def _raw() -> OutputParser:
-    """Return the parser of raw output: nothing is markup."""
-    return OutputParser.named("passthrough")
-
-
 def _with_content(parsed: ParsedOutput, steps: list[Step], content: str) -> list[Step]:
     """Replace the content of an answer, and return its steps with one delta of content."""
     first = next(i for i, item in enumerate(parsed.items) if item.type == "content")
@@ -500,10 +421,3 @@ def _with_content(parsed: ParsedOutput, steps: list[Step], content: str) -> list
     if len(replaced[0]) == 2:
         return [*others, (delta, logprobs)]
     return [*others, (delta, logprobs, [token for step in replaced if len(step) == 3 for token in step[2]])]
-
-
-def _policy(policy: Policy, request: Generation) -> Policy | None:
-    """Return the request's policy; ``None`` if it is the parser's."""
-    if not request.parallel_tool_calls and policy.parallel_calls == "all":
-        return replace(policy, parallel_calls="first")
-    return None

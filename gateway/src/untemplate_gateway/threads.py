@@ -1,9 +1,11 @@
-"""Threads for work in Python that takes more than a few milliseconds.
+"""Work that takes more than a few milliseconds, off the event loop.
 
 * Work that is bounded by the request's body (decoding, rendering, validation) shares two threads. Work that a client
-  can make long (its templates, `/parse`, the inspector) has a thread of its own, so that no other work waits for it.
-* Owners (API keys, or addresses where there are no keys) take turns: one with many long requests delays another one by
-  the work that runs.
+  can make long (its templates, `/parse`, the inspector) has a thread of its own, and each kind of work in other
+  processes (grammars, large prompts, templates of clients) its own workers, so that no other work waits for it.
+* Each kind has a queue of its own, and its work a price: the bytes of the request. Owners (API keys, or addresses where
+  there are no keys) take turns by it: one with many long requests delays another one by the work that runs.
+* All work of one request together may take `BUDGET` seconds.
 * When a client leaves, its waiting work is dropped, and its running work ends at the next call of `go_on`. What runs in
   another process is stopped at once (`stopped_by`).
 """
@@ -21,16 +23,36 @@ from typing import Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from .engines.admission import Turns
+from .errors import ApiError
+from .request_context import current
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-_POOL: Final = ThreadPoolExecutor(2, "untemplate-work")
-"""Few: each thread that computes delays the event loop, and more of them do not compute faster."""
-_SLOW: Final = ThreadPoolExecutor(1, "untemplate-slow-work")
-_WAITING: Final = ThreadPoolExecutor(2, "untemplate-waiting")
-"""For work of processes."""
-_turns: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[ThreadPoolExecutor, Turns]]] = WeakKeyDictionary()
-"""The turns of each event loop at the threads."""
+BUDGET: Final = 60.0
+"""Most seconds of work for one request, on a busy machine too. Waiting for other work does not count."""
+
+
+class Kind:
+    """A kind of work.
+
+    Args:
+        places: how much of it runs at a time. Few: each thread that computes delays the event loop, and more of them do
+            not compute faster.
+        pool: its threads.
+    """
+
+    def __init__(self, places: int, pool: ThreadPoolExecutor) -> None:
+        self.places = places
+        self.pool = pool
+        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
+
+    def turns(self) -> Turns:
+        """Return the turns of the running event loop at this work."""
+        return self._turns.setdefault(asyncio.get_running_loop(), Turns(self.places))
+
+
+_BOUNDED: Final = Kind(2, ThreadPoolExecutor(2, "untemplate-work"))
+_SLOW: Final = Kind(1, ThreadPoolExecutor(1, "untemplate-slow-work"))
 
 
 class Abandoned(Exception):
@@ -97,32 +119,35 @@ def stopped_by(stop: Callable[[], None]) -> Iterator[None]:
 
 async def in_thread(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Call a function in one of a few threads shared by all requests, and return its result."""
-    return await _run(_POOL, partial(function, *args, **kwargs))
+    return await work(_BOUNDED, partial(function, *args, **kwargs))
 
 
 async def in_slow_thread(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Call a function that may take seconds: reading a client's template. Requests without such work do not wait."""
-    return await _run(_SLOW, partial(function, *args, **kwargs))
+    return await work(_SLOW, partial(function, *args, **kwargs))
 
 
-async def for_process(ask: Callable[[bytes], bytes], job: bytes, seconds: float) -> bytes:
-    """Return the answer of `Workers`.
+async def work(kind: Kind, function: Callable[[], _T], seconds: float = BUDGET) -> _T:
+    """Call a function in a thread, when its owner's turn has come. It runs in a copy of this context.
 
     Raises:
-        TimeoutError: it takes too long. The time in which other work runs does not count.
+        TimeoutError: it takes longer than so many seconds.
+        ApiError: 413: all work of this request together takes too long.
     """
-    return await _run(_WAITING, partial(ask, job), seconds)
-
-
-async def _run(pool: ThreadPoolExecutor, function: Callable[[], _T], seconds: float | None = None) -> _T:
-    loop = asyncio.get_running_loop()
-    turns = _turns.setdefault(loop, {_POOL: Turns(2), _SLOW: Turns(1), _WAITING: Turns(2)})[pool]
-    work = _Work()
+    loop, request, here = asyncio.get_running_loop(), current.get(), _Work()
     context = copy_context()
-    context.run(work_here.set, work)
-    with await turns.reserve():
+    context.run(work_here.set, here)
+    with await kind.turns().reserve(price=1 if request is None else max(1, request.size)):
+        begun, left = loop.time(), BUDGET if request is None else BUDGET - request.worked
         try:
-            async with asyncio.timeout(seconds):
-                return await loop.run_in_executor(pool, context.run, function)
+            async with asyncio.timeout(min(seconds, left)):
+                return await loop.run_in_executor(kind.pool, context.run, function)
+        except TimeoutError:
+            if seconds < left:
+                raise
+            problem = f"the request needs more than {BUDGET:g} seconds of work before an engine is asked"
+            raise ApiError(413, problem, code="request_too_large") from None
         finally:
-            work.leave()
+            here.leave()
+            if request is not None:
+                request.worked += loop.time() - begun

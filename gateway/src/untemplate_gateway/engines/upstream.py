@@ -33,6 +33,9 @@ _log: Final = logging.getLogger("untemplate.gateway.engines")
 _AGAIN: Final = frozenset((429, 502, 503))
 """Statuses after which a request is repeated."""
 _KEY_REFUSED: Final = frozenset((401, 403, 407))
+_BYTES: Final = 4
+"""Bytes of a request for a token of its prompt, and tokens of an output without a limit, as turns are priced."""
+_SOME: Final = 512
 _LONGEST_WAIT: Final = 10.0
 """Seconds. If a server asks for a longer wait, the request is not repeated."""
 
@@ -286,7 +289,10 @@ class Upstream(Engine):
         Raises:
             ApiError: the server answers with an error, or not at all, or breaks off while its response is read.
         """
-        with await self._turns.reserve(tokens):
+        context = current.get()
+        size = 0 if context is None else context.size // _BYTES
+        price = tokens or size + (fields.get("max_tokens") or _SOME)
+        with await self._turns.reserve(tokens, price):
             async with self._attempted(path, fields, ours) as response:
                 yield response
 

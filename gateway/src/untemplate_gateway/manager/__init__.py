@@ -4,7 +4,8 @@ A model that answers requests is an immutable `Model`. To change one, load anoth
 its running requests.
 """
 
-from .manager import Event, Lease, Manager, Status
+from .manager import Lease, Manager
 from .model import Loader, Model, Report
+from .retiring import Event, Status
 
 __all__ = ["Event", "Lease", "Loader", "Manager", "Model", "Report", "Status"]

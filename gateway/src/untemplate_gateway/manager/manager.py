@@ -1,4 +1,4 @@
-"""The models of one gateway: leased to requests, loaded, replaced and unloaded.
+"""The models of one gateway: leased to requests, loaded and replaced. `retiring` closes those that go.
 
 * A request leases a `Model` and keeps it until it ends, even if its name gets another model in the meantime. An engine
   is closed when its last model is unloaded and the last lease has ended.
@@ -10,15 +10,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Final
-
-import msgspec
 
 from untemplate._internal.suggestions import close_names, did_you_mean
 
@@ -27,52 +24,11 @@ from ..errors import ApiError, bad_request, not_found
 from .model import Loader, Model
 from .offers import Offer, Offers
 from .restarts import Restarts
+from .retiring import Event, Retiring, Slot, Status, log_event
 
 _log: Final = logging.getLogger("untemplate.gateway.manager")
 _RETRY_AFTER: Final = {"Retry-After": "5"}
 """Seconds to wait before a retry, while a model is being loaded or the gateway shuts down."""
-
-
-class Event(msgspec.Struct, frozen=True):
-    """A change in the state of a model: ``loading``, ``progress``, ``ready``, ``failed``, ``draining``, ``gone``."""
-
-    kind: str
-    model: str
-    detail: str = ""
-    seconds: float | None = None
-    """Duration, for ``ready``, ``failed`` and ``gone``."""
-
-
-class Status(msgspec.Struct, frozen=True):
-    """A model as ``ps`` shows it."""
-
-    name: str
-    state: str
-    """``loading``, ``ready`` or ``draining`` (takes no new requests; some are still running)."""
-    requests: int = 0
-    """Number of running requests."""
-    since: float = 0.0
-    """Time of the last change of state, in seconds since the epoch."""
-    last_used: float | None = None
-    """Time at which the last request began, in seconds since the epoch."""
-    idle_since: float = 0.0
-    """Time at which the last request ended, or the model was loaded."""
-    model: Model | None = None
-    """``None`` while it is being loaded."""
-
-
-@dataclass(slots=True, eq=False)
-class _Slot:
-    """A model and its leases."""
-
-    model: Model
-    since: float
-    leases: int = 0
-    last_used: float | None = None
-    idle_since: float = 0.0
-    retired: bool = False
-    idle: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the model is retired and its last lease has ended."""
 
 
 class Names:
@@ -159,7 +115,7 @@ class Lease:
     def __init__(self, manager: Manager, name: str) -> None:
         self._manager = manager
         self._name = name
-        self._slot: _Slot | None = None
+        self._slot: Slot | None = None
 
     async def __aenter__(self) -> Model:
         manager = self._manager
@@ -216,18 +172,15 @@ class Manager:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.names = Names(aliases or {}, any_name=any_name)
-        self.tell = on_event or _logged
+        self.tell = on_event or log_event
+        self.restarts = Restarts()
         self._clock = clock
+        self._retiring = Retiring(self.restarts, self.tell, clock)
         self.offers: Offers | None = None
         """Models that are loaded by their first request."""
-        self.restarts = Restarts()
-        self._slots: dict[str, _Slot] = {}
+        self._slots: dict[str, Slot] = {}
         self._loading: dict[str, float] = {}
         self._locks: dict[str, asyncio.Lock] = {}
-        self._draining: set[_Slot] = set()
-        self._engines: dict[int, int] = {}
-        """Number of models that use each engine, by the engine's ``id()``."""
-        self._tasks: set[asyncio.Task[bool]] = set()
         self._closed = False
         self.add(*models)
 
@@ -295,9 +248,9 @@ class Manager:
 
     def ps(self) -> tuple[Status, ...]:
         """Return every model: loaded, being loaded, or finishing its running requests."""
-        ready = [_status(slot, "ready") for slot in self._slots.values()]
+        ready = [slot.status("ready") for slot in self._slots.values()]
         loading = [Status(name, "loading", since=since) for name, since in self._loading.items()]
-        draining = [_status(slot, "draining") for slot in self._draining]
+        draining = [slot.status("draining") for slot in self._retiring.slots]
         return (*ready, *loading, *sorted(draining, key=lambda status: status.since))
 
     async def health(self) -> dict[str, Health]:
@@ -311,7 +264,7 @@ class Manager:
             for name, health in zip(slots, found, strict=True)
         }
 
-    def _slot(self, name: str) -> _Slot:
+    def _slot(self, name: str) -> Slot:
         found = self.names.find_for_request(name)
         slot = None if found is None else self._slots.get(found)
         if slot is None or self._closed:
@@ -406,7 +359,7 @@ class Manager:
         if slot is None:
             raise not_found(self.names.unknown(name), code="model_not_found", param="model")
         self._remove(slot)
-        return await asyncio.shield(self._retired(slot, timeout))
+        return await asyncio.shield(self._retiring.close(slot, timeout))
 
     def withdraw(self, name: str) -> asyncio.Task[bool] | None:
         """Take its name from a model, and return the task that closes it after its running requests; ``None`` if it is
@@ -415,7 +368,7 @@ class Manager:
         if slot is None:
             return None
         self._remove(slot)
-        return self._retired(slot)
+        return self._retiring.close(slot)
 
     def forget(self, name: str) -> asyncio.Task[bool] | None:
         """Stop offering a model, and close it as `withdraw` does.
@@ -443,22 +396,12 @@ class Manager:
         self._closed = True
         if self.offers is not None:
             await self.offers.close()
-        slots = list(self._slots.values())
-        for slot in slots:
+        for slot in list(self._slots.values()):
             self._remove(slot)
-        until = None if timeout is None else time.monotonic() + timeout
-        ended = await asyncio.gather(*(self._retire(slot, timeout) for slot in slots))
-        if self._tasks:  # models that were replaced, and still have requests
-            left = None if until is None else max(until - time.monotonic(), 0.0)
-            _, late = await asyncio.wait(list(self._tasks), timeout=left)
-            if late:
-                for slot in list(self._draining):
-                    slot.idle.set()
-                await asyncio.wait(late)
-                return False
-        return all(ended)
+            self._retiring.close(slot)
+        return await self._retiring.close_all(timeout)
 
-    async def _take_in(self, models: Sequence[Model], replaces: Callable[[_Slot], bool]) -> None:
+    async def _take_in(self, models: Sequence[Model], replaces: Callable[[Slot], bool]) -> None:
         """Give new models their names, which may be those of models that they replace. If a name is taken, the new
         models are closed.
         """
@@ -469,62 +412,28 @@ class Manager:
             self._install(models, old)
         except (ApiError, ValueError):
             for engine in {id(model.engine): model.engine for model in models}.values():
-                if id(engine) not in self._engines:
+                if not self._retiring.uses(engine):
                     await engine.close()
             raise
         for slot in old:
-            self._retired(slot)
+            self._retiring.close(slot)
 
-    def _retired(self, slot: _Slot, timeout: float | None = None) -> asyncio.Task[bool]:
-        """Return the task that closes a model after its running requests, or when the time is over."""
-        task = asyncio.get_running_loop().create_task(self._retire(slot, timeout))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
-    def _install(self, models: Sequence[Model], instead_of: Sequence[_Slot] = ()) -> None:
+    def _install(self, models: Sequence[Model], instead_of: Sequence[Slot] = ()) -> None:
         self.names.replace([slot.model for slot in instead_of], models)
         for slot in instead_of:
             self._drain(slot)
         for model in models:
             now = self._clock()
-            self._slots[model.name] = _Slot(model, now, idle_since=now)
-            self._engines[id(model.engine)] = self._engines.get(id(model.engine), 0) + 1
+            self._slots[model.name] = Slot(model, now, idle_since=now)
+            self._retiring.took(model.engine)
 
-    def _remove(self, slot: _Slot) -> None:
+    def _remove(self, slot: Slot) -> None:
         self.names.replace([slot.model])
         self._drain(slot)
 
-    def _drain(self, slot: _Slot) -> None:
-        """Let no further request lease a model whose names are gone."""
+    def _drain(self, slot: Slot) -> None:
         del self._slots[slot.model.name]
-        slot.retired = True
-        slot.since = self._clock()
-        self._draining.add(slot)
-        if not slot.leases:
-            slot.idle.set()
-
-    async def _retire(self, slot: _Slot, timeout: float | None) -> bool:
-        """Wait for the leases of a model that no name refers to any more, and free its engine."""
-        begun = time.monotonic()
-        if slot.leases:
-            self._tell("draining", slot.model.name, f"{slot.leases} running")
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(slot.idle.wait(), timeout)
-        ended = not slot.leases
-        engine = slot.model.engine
-        self._engines[id(engine)] -= 1
-        if not self._engines[id(engine)]:
-            del self._engines[id(engine)]
-            await self.restarts.end(engine)
-            try:
-                await engine.close()
-            except Exception:
-                _log.exception("model %s: its engine did not close", slot.model.name)
-        self._draining.discard(slot)
-        cut = "" if ended else f"{slot.leases} cut off"
-        self._tell("gone", slot.model.name, cut, time.monotonic() - begun)
-        return ended
+        self._retiring.begin(slot)
 
     def _tell(self, kind: str, model: str, detail: str = "", seconds: float | None = None) -> None:
         self.tell(Event(kind, model, detail, seconds))
@@ -533,14 +442,3 @@ class Manager:
 def _shutting_down() -> ApiError:
     problem = "the server is shutting down"
     return ApiError(503, problem, type="server_error", code="shutting_down", headers=_RETRY_AFTER)
-
-
-def _status(slot: _Slot, state: str) -> Status:
-    return Status(slot.model.name, state, slot.leases, slot.since, slot.last_used, slot.idle_since, slot.model)
-
-
-def _logged(event: Event) -> None:
-    level = logging.WARNING if event.kind == "failed" or event.detail.endswith("cut off") else logging.INFO
-    what = ": ".join(part for part in (event.kind, event.detail) if part).removeprefix("progress: ")
-    took = "" if event.seconds is None else f" ({event.seconds:.1f} s)"
-    _log.log(level, "model %s %s%s", event.model, what, took)

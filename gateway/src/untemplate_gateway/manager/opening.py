@@ -17,9 +17,10 @@ from ..settings import ModelSettings, Settings, SettingsError
 from . import hub
 from .checkpoint import CheckpointError
 from .loading import check_model, load_models, loader
-from .manager import Event, Manager
+from .manager import Manager
 from .model import Model, Report
 from .offers import Offer
+from .retiring import Event
 
 
 async def open_manager(settings: Settings, *, on_event: Callable[[Event], None] | None = None) -> Manager:

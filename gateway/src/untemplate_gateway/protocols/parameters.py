@@ -234,13 +234,13 @@ def sampling_of(fields: Open) -> Sampling:
     Raises:
         ApiError: a key of ``logit_bias`` is not a token id.
     """
-    found = Sampling(**{name: getattr(fields, name, None) for name in Sampling.__struct_fields__})
-    if found.repetition_penalty is None:
-        found.repetition_penalty = getattr(fields, "repeat_penalty", None)
-    for token in found.logit_bias or ():
+    found = {name: getattr(fields, name, None) for name in Sampling.__struct_fields__}
+    if found["repetition_penalty"] is None:
+        found["repetition_penalty"] = getattr(fields, "repeat_penalty", None)
+    for token in found["logit_bias"] or ():
         if not (token.isascii() and token.isdecimal() and len(token) < 10):
             raise bad_request("logit_bias", f"{token[:20]!r} is not a token id")
-    return found
+    return Sampling(**found)
 
 
 def limit_of(limit: int | None, field: str) -> int | None:

@@ -237,10 +237,8 @@ def read_messages(body: dict[str, Any], notes: Notes | None = None) -> Generatio
         ApiError: a field is wrong or not supported.
     """
     notes = notes or Notes()
-    request = _generation(read_as(MessagesRequest, prepared(body, notes), notes=notes))
-    request.notes = notes
-    request.extra = unknown(MessagesRequest, body)
-    return request
+    asked = read_as(MessagesRequest, prepared(body, notes), notes=notes)
+    return _generation(asked, notes, unknown(MessagesRequest, body))
 
 
 def read_count_tokens(body: dict[str, Any], notes: Notes | None = None) -> Generation:
@@ -250,10 +248,10 @@ def read_count_tokens(body: dict[str, Any], notes: Notes | None = None) -> Gener
         ApiError: a field is wrong or not supported.
     """
     notes = notes or Notes()
-    return _generation(read_as(CountTokensRequest, prepared(body, notes), notes=notes))
+    return _generation(read_as(CountTokensRequest, prepared(body, notes), notes=notes), notes, {})
 
 
-def _generation(asked: CountTokensRequest) -> Generation:
+def _generation(asked: CountTokensRequest, notes: Notes, extra: dict[str, Any]) -> Generation:
     for name in ("container", "mcp_servers"):
         if getattr(asked, name):
             raise unsupported(name)
@@ -265,9 +263,6 @@ def _generation(asked: CountTokensRequest) -> Generation:
         raise bad_request("messages", "the last message calls tools: their results must follow it")
     tools = [function_tool(tool.name, tool.description, tool.input_schema, tool.strict) for tool in asked.tools or ()]
     choice = asked.tool_choice
-    thinking = _thinking(asked.thinking)
-    if asked.output_config is not None:
-        thinking.effort = asked.output_config.effort
     return Generation(
         model=asked.model or "",
         messages=messages,
@@ -278,11 +273,13 @@ def _generation(asked: CountTokensRequest) -> Generation:
         stop=stop_strings(asked.stop_sequences),
         max_tokens=asked.max_tokens,
         sampling=Sampling(temperature=asked.temperature, top_p=asked.top_p, top_k=asked.top_k),
-        thinking=thinking,
+        thinking=_thinking(asked.thinking, asked.output_config),
         template_kwargs=asked.chat_template_kwargs or {},
         continue_final_message=prefill,
         include_reasoning=asked.thinking is None or asked.thinking.display != "omitted",
         stream=asked.stream or False,
+        notes=notes,
+        extra=extra,
         **reports_of(asked),
     )
 
@@ -396,14 +393,15 @@ def _tool_choice(choice: AnthropicToolChoice, tools: Sequence[dict[str, Any]]) -
     return {"type": "function", "function": {"name": name}}
 
 
-def _thinking(given: ThinkingSettings | None) -> Thinking:
+def _thinking(given: ThinkingSettings | None, output: OutputConfig | None) -> Thinking:
+    effort = None if output is None else output.effort
     if given is None or given.type not in ("enabled", "disabled"):
-        return Thinking()  # the chat template decides
+        return Thinking(effort=effort)  # the chat template decides
     if given.type == "disabled":
-        return Thinking(enabled=False)
+        return Thinking(enabled=False, effort=effort)
     if given.budget_tokens is None:
         raise bad_request("thinking.budget_tokens", "is required")
-    return Thinking(enabled=True, budget=given.budget_tokens)
+    return Thinking(enabled=True, effort=effort, budget=given.budget_tokens)
 
 
 def _response_format(asked: CountTokensRequest) -> dict[str, Any] | None:

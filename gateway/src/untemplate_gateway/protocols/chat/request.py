@@ -215,14 +215,10 @@ def _logprobs(asked: ChatRequest) -> int | None:
 
 
 def _thinking(asked: ChatRequest) -> Thinking:
-    thinking = Thinking(enabled=asked.enable_thinking, effort=asked.reasoning_effort, budget=asked.thinking_budget)
-    nested = asked.reasoning
-    if nested is not None:
-        thinking.effort = nested.effort or thinking.effort
-        if thinking.enabled is None:
-            thinking.enabled = nested.enabled
-        if thinking.budget is None:
-            thinking.budget = nested.max_tokens
-    if thinking.budget is None:
-        thinking.budget = asked.thinking_token_budget
-    return thinking
+    nested = asked.reasoning or ReasoningSettings()
+    budgets = asked.thinking_budget, nested.max_tokens, asked.thinking_token_budget
+    return Thinking(
+        enabled=nested.enabled if asked.enable_thinking is None else asked.enable_thinking,
+        effort=nested.effort or asked.reasoning_effort,
+        budget=next((budget for budget in budgets if budget is not None), None),
+    )

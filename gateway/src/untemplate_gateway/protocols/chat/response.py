@@ -35,7 +35,7 @@ def respond_chat(request: Generation, ended: Sequence[Ended], usage: Usage, meta
         "usage": usage_object(usage),
     }
     if request.token_ids:
-        response["prompt_token_ids"] = request.prompt_ids_of(0)
+        response["prompt_token_ids"] = meta.prompt_ids_of(request, 0)
     return response
 
 
@@ -76,6 +76,7 @@ class ChatWriter(ChunkWriter):
         self._text_after = b"}" + self._after
         self._arguments_after = b"}}]}" + self._after
         self._reasoning_field = request.reasoning_field
+        self._meta = meta
         field = _REASONING.get(request.reasoning_field)
         self._reasoning = None if field is None else [before + field for before in self._before]
         """``None`` if reasoning does not go to a single field of its own."""
@@ -85,7 +86,9 @@ class ChatWriter(ChunkWriter):
     def begin(self, usage: Usage) -> bytes:
         after = self._after
         if self._request.token_ids:
-            after = after.replace(b"}]", b'}],"prompt_token_ids":' + encode(self._request.prompt_ids_of(0)), 1)
+            after = after.replace(
+                b"}]", b'}],"prompt_token_ids":' + encode(self._meta.prompt_ids_of(self._request, 0)), 1
+            )
         role = b'{"role":"assistant","content":"","refusal":null}'
         first, *further = self._before
         return b"".join([first + role + after, *[before + role + self._after for before in further]])

@@ -24,7 +24,7 @@ def respond_completions(request: Generation, ended: Sequence[Ended], usage: Usag
             **reports_of(request, one),
         }
         if request.token_ids:
-            choice |= {"token_ids": one.token_ids, "prompt_token_ids": request.prompt_ids_of(one.index)}
+            choice |= {"token_ids": one.token_ids, "prompt_token_ids": meta.prompt_ids_of(request, one.index)}
         choices.append(choice)
     return {
         "id": f"cmpl-{meta.id}",
@@ -66,6 +66,7 @@ class CompletionsWriter(ChunkWriter):
     def __init__(self, request: Generation, meta: Meta) -> None:
         fixed = {"id": f"cmpl-{meta.id}", "object": "text_completion", "created": meta.created, "model": meta.model}
         super().__init__(request, fixed, choices=request.choices, field=b"text", nothing=b'""')
+        self._meta = meta
         self._sent = [0] * request.choices
 
     def begin(self, usage: Usage) -> bytes:
@@ -74,7 +75,7 @@ class CompletionsWriter(ChunkWriter):
         for choice, before in enumerate(self._before):
             text = _echoed(request, choice)
             if request.token_ids:
-                prompt = {"prompt_token_ids": request.prompt_ids_of(choice), "token_ids": []}
+                prompt = {"prompt_token_ids": self._meta.prompt_ids_of(request, choice), "token_ids": []}
                 events.append(before + encode_text(text) + self._after_with(prompt))
             elif text:
                 events.append(before + encode_text(text) + self._after)

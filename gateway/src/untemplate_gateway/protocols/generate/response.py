@@ -25,7 +25,7 @@ def respond_generate(request: Generation, ended: Sequence[Ended], usage: Usage, 
             for one in ended
         ],
         "usage": usage_object(usage),
-        "prompt_token_ids": _prompt(request),
+        "prompt_token_ids": _prompt(request, meta),
     }
 
 
@@ -37,8 +37,8 @@ def _mode(request: Generation) -> str:
     return str(request.repeated.get("output_mode", "tokens"))
 
 
-def _prompt(request: Generation) -> list[int] | None:
-    return request.prompt_ids_of(0) if request.repeated.get("prompt") else None
+def _prompt(request: Generation, meta: Meta) -> list[int] | None:
+    return meta.prompt_ids_of(request, 0) if request.repeated.get("prompt") else None
 
 
 def _choice(
@@ -77,10 +77,11 @@ class GenerateWriter:
 
     def __init__(self, request: Generation, meta: Meta) -> None:
         self._request = request
+        self._meta = meta
         self._fixed = {"request_id": _id(request, meta), "output_mode": _mode(request)}
 
     def begin(self, usage: Usage) -> bytes:
-        prompt = _prompt(self._request)
+        prompt = _prompt(self._request, self._meta)
         return b"" if prompt is None else self._event([], prompt_token_ids=prompt)
 
     def _event(self, choices: list[dict[str, Any]], **values: Any) -> bytes:

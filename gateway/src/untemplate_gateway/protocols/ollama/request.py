@@ -250,17 +250,19 @@ def read_chat(body: dict[str, Any], notes: Notes | None = None) -> Generation:
         ApiError: a field is wrong or not supported.
     """
     asked = read_as(OllamaChatRequest, body, notes=notes)
-    request = _generation(asked)
     turns = _Turns()
     for i, message in enumerate(asked.messages):
         turns.add(message, f"messages[{i}]")
-    request.messages = turns.messages
-    request.tools = [_tool(tool.function) for tool in asked.tools or ()] or None
-    request.continue_final_message = turns.messages[-1]["role"] == "assistant"
-    if request.continue_final_message and turns.messages[-1].get("tool_calls"):
+    prefill = turns.messages[-1]["role"] == "assistant"
+    if prefill and turns.messages[-1].get("tool_calls"):
         raise bad_request("messages", "the last message calls tools: their results must follow it")
-    request.extra = unknown(OllamaChatRequest, body)
-    return request
+    return Generation(
+        messages=turns.messages,
+        tools=[_tool(tool.function) for tool in asked.tools or ()] or None,
+        continue_final_message=prefill,
+        extra=unknown(OllamaChatRequest, body),
+        **_fields(asked),
+    )
 
 
 def read_generate(body: dict[str, Any], notes: Notes | None = None) -> Generation:
@@ -270,43 +272,40 @@ def read_generate(body: dict[str, Any], notes: Notes | None = None) -> Generatio
         ApiError: a field is wrong or not supported.
     """
     asked = read_as(GenerateRequest, body, notes=notes)
-    request = _generation(asked)
+    fields = {**_fields(asked), "extra": unknown(GenerateRequest, body)}
     if asked.raw:
         for name in ("images", "system", "context"):
             if getattr(asked, name):
                 raise unsupported(name, "cannot be combined with raw: true")
-        request.prompt = asked.prompt
-        request.parse = False
-    else:
-        turns = from_numbers(asked.context) if asked.context else []
-        if asked.system:
-            others = (turn for turn in turns if turn["role"] != "system")
-            turns = [{"role": "system", "content": asked.system}, *others]
-        request.messages = [*turns, {"role": "user", "content": _with_images(asked.prompt, asked.images)}]
-        request.repeated = {"context": [*turns, {"role": "user", "content": asked.prompt}]}
-    request.extra = unknown(GenerateRequest, body)
-    return request
-
-
-def _generation(asked: OllamaRequest) -> Generation:
-    """Return what both kinds of request have."""
-    _unloads(asked.keep_alive)
-    request = Generation(
-        model=asked.model or "",
-        response_format=_response_format(asked.format),
-        logprobs=(asked.top_logprobs or 0) if asked.logprobs else None,
-        thinking=_thinking(asked.think),
-        template_kwargs=asked.chat_template_kwargs or {},
-        stream=asked.stream is not False,
-        **reports_of(asked),
+        return Generation(prompt=asked.prompt, parse=False, **fields)
+    turns = from_numbers(asked.context) if asked.context else []
+    if asked.system:
+        others = (turn for turn in turns if turn["role"] != "system")
+        turns = [{"role": "system", "content": asked.system}, *others]
+    return Generation(
+        messages=[*turns, {"role": "user", "content": _with_images(asked.prompt, asked.images)}],
+        repeated={"context": [*turns, {"role": "user", "content": asked.prompt}]},
+        **fields,
     )
-    options = asked.options
-    if options is not None:
-        most = options.num_predict
-        request.max_tokens = most if most is not None and most > 0 else None
-        request.stop = stop_strings(options.stop)
-        request.sampling = sampling_of(options)
-    return request
+
+
+def _fields(asked: OllamaRequest) -> dict[str, Any]:
+    """Return what both kinds of request have, as arguments of a `Generation`."""
+    _unloads(asked.keep_alive)
+    options = asked.options or OllamaOptions()
+    most = options.num_predict
+    return {
+        "model": asked.model or "",
+        "response_format": _response_format(asked.format),
+        "logprobs": (asked.top_logprobs or 0) if asked.logprobs else None,
+        "thinking": _thinking(asked.think),
+        "template_kwargs": asked.chat_template_kwargs or {},
+        "stream": asked.stream is not False,
+        "max_tokens": most if most is not None and most > 0 else None,
+        "stop": stop_strings(options.stop),
+        "sampling": sampling_of(options),
+        **reports_of(asked),
+    }
 
 
 def _response_format(value: str | dict[str, Any] | None) -> dict[str, Any] | None:
