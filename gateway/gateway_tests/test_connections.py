@@ -9,6 +9,7 @@ import contextlib
 import inspect
 import json
 import re
+import select
 import shutil
 import socket
 import ssl
@@ -24,6 +25,7 @@ import pytest
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from untemplate_gateway import asgi
 from untemplate_gateway.connections import HEAD_BYTES, HEADERS, PIPELINED
 from untemplate_gateway.engines import EngineChunk
 
@@ -115,6 +117,22 @@ class TestBodies:
             assert clients[0].recv(1) == b""
             for client in clients:
                 client.close()
+
+    def test_one_address_may_have_so_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The oldest makes room. A body that comes with its head does not wait."""
+        monkeypatch.setattr(asgi, "_SLOW", 2)
+        with running([scripted("x")]) as gateway, contextlib.ExitStack() as clients:
+            arriving = gateway.app.answers._bodies._slow
+            first, second = (clients.enter_context(open_post(gateway)) for _ in range(2))
+            assert soon(lambda: sum(map(len, list(arriving.values()))) == 2)
+            third = clients.enter_context(open_post(gateway))
+            refused = [
+                client for client in (first, second) if client in select.select([first, second], [], [], LONG)[0]
+            ]
+            assert len(refused) == 1
+            assert b" 408 " in refused[0].recv(100)
+            assert httpx.post(gateway.url + CHAT, json=ASK, timeout=LONG).status_code == 200
+            third.close()
 
     def test_a_fresh_connection_stays_while_slow_bodies_are_older(self) -> None:
         with running([scripted("x")], max_connections=4) as gateway:

@@ -24,6 +24,7 @@ import pytest
 from untemplate._internal.output_parser import OutputParser
 from untemplate._internal.stream import Stream
 from untemplate.templates import ChatTemplate
+from untemplate_gateway import parsing
 from untemplate_gateway.engines.base import EngineChunk, Job, Takes
 from untemplate_gateway.engines.openai import OpenAIEngine
 from untemplate_gateway.engines.replay import Recording, ReplayEngine
@@ -107,21 +108,17 @@ def test_a_request_is_freed_when_it_has_ended(fields: dict[str, Any], status: in
 
 
 def test_templates_of_clients_do_not_hold_up_large_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A template can take many seconds, until its limits end it."""
-    go_on = threading.Event()
-
-    def slow(asked: Any) -> Any:
-        go_on.wait(LONG)
-        return OutputParser.named("hermes")
-
-    monkeypatch.setattr("untemplate_gateway.endpoints._named_parser", slow)
+    """A template can take many seconds, until its limits end it. Its worker is ended."""
+    workers = parsing._WORKERS
+    monkeypatch.setattr(workers, "program", "import time; time.sleep(3600)")
+    monkeypatch.setattr(workers, "idle", [])
     large = {"messages": [{"role": "user", "content": "x" * 40_000}]}
-    with running([scripted("x")]) as gateway, ThreadPoolExecutor(3) as pool:
-        parsing = [pool.submit(post, gateway, "/parse", {"text": "x", "template": "x"}) for _ in range(3)]
-        assert soon(lambda: gateway.app.answers.running == 3)
+    with running([scripted("x")]) as gateway, ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(post, gateway, "/parse", {"text": "x", "template": "x"}) for _ in range(2)]
+        assert soon(lambda: sum(worker.process is not None for worker in list(workers.busy)) == 2)
         assert post(gateway, CHAT, large).status_code == 200
-        go_on.set()
-        assert [one.result().status_code for one in parsing] == [200, 200, 200]
+        workers.close()
+        assert [one.result().status_code for one in asked] == [500, 500]
 
 
 class TestLongTextsToParse:

@@ -1,10 +1,9 @@
-"""The event loop stays free while requests of hostile size are answered."""
+"""The event loop stays free while requests of hostile size are answered: `make hostile`, on an idle machine."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -74,10 +73,9 @@ def gateway() -> Iterator[Running]:
     sys.setswitchinterval(before)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", CASES)
 def test_the_loop_is_never_late(gateway: Running, name: str) -> None:
-    if os.getloadavg()[0] > (os.cpu_count() or 1) / 2:
-        pytest.skip("the machine is busy")
     path, body = CASES[name]
     late: list[float] = []
 
@@ -98,4 +96,5 @@ def test_the_loop_is_never_late(gateway: Running, name: str) -> None:
         )
         ticking.cancel()
         assert asked.returncode == 0
+    print(f"{name}: late by {', '.join(f'{one:.3f}' for one in late)} s")
     assert statistics.median(late) < LATEST

@@ -33,7 +33,9 @@ _MAX_DEPTH: Final = 128
 _MAX_BRACKETS: Final = 500_000
 """Each object or list takes some 60 bytes of memory for two bytes of body."""
 _BODIES: Final = 8
-"""Largest bodies that may be arriving at the same time, in bytes. Any number of small ones may."""
+"""Largest bodies that may be arriving at the same time, in bytes."""
+_SLOW: Final = 1024
+"""Bodies of one owner that may be arriving at the same time. Another one takes the place of the oldest."""
 _PER_SECOND: Final = 64 * 1024
 _LARGE: Final = 256 * 1024
 """Bodies of this many bytes or more are decoded in a thread."""
@@ -79,6 +81,8 @@ class BodyReader:
         self.timeout = timeout
         self._arriving: Counter[str] = Counter()
         """Bytes of bodies that have not arrived whole, by owner."""
+        self._slow: dict[str, dict[asyncio.Timeout, None]] = {}
+        """The deadlines of bodies that have not arrived whole, by owner; the oldest first."""
 
     async def read(self, scope: Scope, receive: Receive, owner: str = "") -> bytes:
         """Return the body of a request.
@@ -97,6 +101,7 @@ class BodyReader:
         chunks: list[bytes] = []
         try:
             async with asyncio.timeout(self.timeout or None) as deadline:
+                self._begin(owner, deadline)
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
@@ -117,11 +122,26 @@ class BodyReader:
                         deadline.reschedule(when + len(chunk) / _PER_SECOND)
         except TimeoutError:
             problem = f"the body did not arrive within {self.timeout:g} seconds"
+            if deadline not in self._slow[owner]:
+                problem = f"more than {_SLOW} bodies of this client are arriving"
             raise ApiError(408, problem, code="request_timeout") from None
         finally:
             self._arriving[owner] -= size
             if not self._arriving[owner]:
                 del self._arriving[owner]
+            self._slow[owner].pop(deadline, None)
+            if not self._slow[owner]:
+                del self._slow[owner]
+
+    def _begin(self, owner: str, deadline: asyncio.Timeout) -> None:
+        """Note a body that is arriving. If its owner has too many of them, the oldest has no more time."""
+        arriving = self._slow.setdefault(owner, {})
+        arriving[deadline] = None
+        if len(arriving) > _SLOW:
+            oldest = next(iter(arriving))
+            del arriving[oldest]
+            if not oldest.expired():
+                oldest.reschedule(asyncio.get_running_loop().time())
 
     async def read_json(self, scope: Scope, receive: Receive, owner: str = "") -> dict[str, Any]:
         """Return the body of a request as a JSON object.
