@@ -1,10 +1,10 @@
 """Work that takes more than a few milliseconds, off the event loop.
 
 * Work that is bounded by the request's body (decoding, rendering, validation) shares two threads. Work that a client
-  can make long (its templates, `/parse`, the inspector) has a thread of its own, and each kind of work in other
-  processes (grammars, large prompts, templates of clients) its own workers, so that no other work waits for it.
-* Each kind has a queue of its own, and its work a price: the bytes of the request. Owners (API keys, or addresses where
-  there are no keys) take turns by it: one with many long requests delays another one by the work that runs.
+  can make long (`/parse`, the inspector) has a thread of its own. Grammars, large prompts and clients' templates have
+  worker processes, each kind its own.
+* Each kind has a queue, and its work a price: the bytes of the request. Owners (API keys, or addresses where there are
+  no keys) take turns by it. One with many long requests delays another one by the work that runs.
 * All work of one request together may take `BUDGET` seconds.
 * When a client leaves, its waiting work is dropped, and its running work ends at the next call of `go_on`. What runs in
   another process is stopped at once (`stopped_by`).
