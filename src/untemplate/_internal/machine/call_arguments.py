@@ -48,7 +48,8 @@ class ArgumentsReader(CallBeginning):
     """Reads the arguments of one call after another."""
 
     def __init__(self, context: ReaderContext, emitter: CallEmitter) -> None:
-        super().__init__(context.tools, context.max_held)
+        self.tools = context.tools
+        self.max_held = context.max_held
         self.context: ReaderContext = context
         self._emitter: CallEmitter = emitter
         self.records = False

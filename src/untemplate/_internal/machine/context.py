@@ -184,7 +184,7 @@ class ReaderContext:
             if self.scanner is not None:
                 self.scanner.forget(self.base)
             if not self.speculation.number:
-                self.speculation = Speculation(self.state)
+                self.speculation = Speculation()
             self.speculation.begin(self.cur.pos, opener, self.state, self.section, len(self.calls), self.spaces)
             self.ledger.save()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from .context import ReaderContext
-from .markdown import NO_EVIDENCE, TextBefore, quotes_nothing
+from .markdown import NO_EVIDENCE, NO_SIGN, TextBefore, quotes_nothing
 from .program import IN_CONTENT
 
 # When a call counts that may be a quotation.
@@ -101,11 +101,6 @@ class Evidence:
     # -- out ----------------------------------------------------------------------------------------------------
 
     @property
-    def has_no_text(self) -> bool:
-        """True if no text has come since the last message began."""
-        return self._content is None and not self._unread
-
-    @property
     def has_text(self) -> bool:
         """True if the region that is being read has had text before."""
         content = self.context.state.region == IN_CONTENT
@@ -124,8 +119,6 @@ class Evidence:
         """Return the sign that closes the inline code or the quotation around a marker; empty without one."""
         if self.context.state.region != IN_CONTENT or self.quoted_calls == QUOTED_ARE_CALLS:
             return ""
-        if self._content is None and self.region_before == IN_CONTENT and self._is_plain("\n" in spaces):
-            return ""
         before = self.text_before()
         return "" if before is None else before.closing_sign(spaces)
 
@@ -137,16 +130,14 @@ class Evidence:
         """Return what the text, and this white space after it, says about a marker that follows."""
         if self.quoted_calls == QUOTED_ARE_CALLS:
             return NO_EVIDENCE
-        if self._content is None and self.region_before == IN_CONTENT and self._is_plain("\n" in spaces):
-            return NO_EVIDENCE
+        if self._content is None and self.region_before == IN_CONTENT and len(self._unread) <= _SHORT_TEXT:
+            # One look at a short text may show that it quotes nothing after it. Nor do lines that have ended, but a
+            # fence may be open.
+            text = self._unread
+            if not text or quotes_nothing(text, "\n" in spaces):
+                return NO_SIGN
         before = self.text_before()
         return NO_EVIDENCE if before is None else before.evidence(spaces)
-
-    def _is_plain(self, breaks: bool) -> bool:
-        """True if one look at the last text shows that it quotes nothing after it. ``breaks``: nor do lines that have
-        ended, but a fence may be open."""
-        text = self._unread
-        return not text or (len(text) <= _SHORT_TEXT and quotes_nothing(text, breaks))
 
     def _read(self, content: bool) -> TextBefore | None:
         """Read the text that is kept of content, or else of reasoning. Return all of it."""

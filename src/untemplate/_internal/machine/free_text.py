@@ -15,6 +15,7 @@ from .context import ReaderContext
 from .growing import NO_TEXTS
 from .ledger import CONTENT_TEXT, MARKUP, REASONING_TEXT
 from .lexer import WS
+from .markdown import IN_FENCE
 from .marker_judge import MarkerJudge
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END
 from .program import (
@@ -128,7 +129,7 @@ class FreeText(MarkerJudge):
         literals = state.literals
         search = pos
         while True:
-            found = literals.find(text, search)
+            found = literals.pattern.search(text, search)
             if found is None:
                 return self._end_text(len(text) if cur.final else literals.undecided_from(text, pos))
             start = found.start()
@@ -140,7 +141,8 @@ class FreeText(MarkerJudge):
             rule = state.rules[literals.tags[found.group()]]
             if rule.kind in _DECIDED_BY_TEXT:
                 # The text before it decides if it is a marker.
-                self._emit_to(start)
+                if start > cur.pos:
+                    self._emit_to(start)
                 pos = start
             quotes = self.open_quotes + self.refused
             if self.accepts(rule, start, found.end()):
@@ -148,7 +150,8 @@ class FreeText(MarkerJudge):
                     self._emit_to(start)
                 if self.keeps_space:
                     self.keep_space(rule.space_before)
-                answer = self._read_marker(rule, found.end())
+                is_close = rule.kind in _CLOSES
+                answer = self._read_close(rule, found.end()) if is_close else self._take(rule, found.end())
                 if answer != NO_MATCH:
                     return answer
                 pos = start
@@ -211,10 +214,10 @@ class FreeText(MarkerJudge):
         self.keep_space(rule.space_before)
         self._take(rule, end)
 
-    def _read_marker(self, rule: MarkerRule, end: int) -> int:
-        """Read the marker from the cursor to ``end``. Return the next mode, or MORE. Return NO_MATCH if it is a close
-        marker between two backticks, which is text."""
-        if rule.kind in _CLOSES and self.quotes:
+    def _read_close(self, rule: MarkerRule, end: int) -> int:
+        """Read the close from the cursor to ``end``. Return the next mode, or MORE. Return NO_MATCH if it is between two
+        backticks, which makes it text."""
+        if self.quotes:
             cur = self.context.cur
             if end < len(cur.text):
                 if cur.text[end] == "`":
@@ -310,7 +313,7 @@ class FreeText(MarkerJudge):
             context.speculate(end - cur.pos)
             if self.ends_message:
                 context.report("unclosed_message", cur.pos, end)
-            if self.in_fence:
+            if self.said == IN_FENCE:
                 context.report("fenced_call", cur.pos, end)
             if rule.place != IN_HEADER:
                 cur.pos = end

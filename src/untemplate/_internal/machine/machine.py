@@ -136,20 +136,16 @@ class Machine(Runner):
         begun = path.begun
         self.base += len(cur.text) + path.size - path.settled - begun
         texts = path.take() if self.scanner is None else path.settle()
+        passed = ""
+        if path.kind != ARGUMENT_TEXT or path.heads:
+            # All is decided of the text so far and these deltas, but this many characters at its end.
+            passed = cur.text + "".join(texts)
+            cur.text = passed[len(passed) - begun :]
+            passed = passed[: len(passed) - begun]
         if path.kind != ARGUMENT_TEXT:
-            self._text.pass_on(self._passed(texts, begun))
+            self._text.pass_on(passed)
         elif self._calls is not None:
-            self._calls.pass_on(self._passed(texts, begun) if path.heads else "")
-
-    def _passed(self, texts: list[str], begun: int) -> str:
-        """Return what is decided of the text so far and these deltas: all but ``begun`` characters at its end."""
-        cur = self.cur
-        text = "".join([cur.text, *texts]) if cur.text else "".join(texts)
-        if not begun:
-            cur.text = ""
-            return text
-        cur.text = text[-begun:]
-        return text[:-begun]
+            self._calls.pass_on(passed)
 
     def read(self, text: str, ids: Sequence[int] = (), places: Sequence[int] | None = None) -> str:
         """Take a delta that does not pass.

@@ -16,6 +16,8 @@ from .json_place import JsonPlace
 from .lexer import WS
 
 # What the text before a marker says about it.
+NO_SIGN: Final = -1
+"""No evidence, and no sign in the text that could begin a quotation."""
 NO_EVIDENCE: Final = 0
 IN_FENCE: Final = 1
 """The marker is inside a fence: models quote calls there, and make some."""

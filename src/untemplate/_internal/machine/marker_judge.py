@@ -10,7 +10,7 @@ from typing import Final
 
 from .evidence import FENCED_ARE_TEXT
 from .lexer import WS
-from .markdown import IN_FENCE, IN_STRING, NO_EVIDENCE
+from .markdown import IN_FENCE, IN_STRING, NO_EVIDENCE, NO_SIGN
 from .program import (
     ANYWHERE,
     AT_START,
@@ -54,8 +54,9 @@ class MarkerJudge(TextWriter):
     """Judges the literals in the free text of one output."""
 
     # Defaults in the class cost nothing per output.
-    in_fence: bool = False
-    """True if the opener of calls or the header that was judged last is inside a fence."""
+    said: int = NO_EVIDENCE
+    """What the text before the opener of calls or the header that was judged last says about it, if it counts: IN_FENCE,
+    NO_EVIDENCE, or NO_SIGN."""
     header_doubt: int = NO_DOUBT
     """What has to be known of that header."""
     ends_message: bool = False
@@ -176,10 +177,10 @@ class MarkerJudge(TextWriter):
         tools are known. In reasoning whose calls never count it does not either. Where the text before it quotes it,
         only its id can prove it.
 
-        Sets ``in_fence`` and what is known of quotations, for what follows.
+        Sets ``said`` and what is known of quotations, for what follows.
         """
         context = self.context
-        self.in_fence = False
+        self.said = NO_EVIDENCE
         if rule.place == IN_SECTION and context.section == NO_SECTION:
             return False
         if rule.ambiguous and not self._begins_sentence(start):
@@ -190,17 +191,20 @@ class MarkerJudge(TextWriter):
                 return False
         if context.state.region == IN_REASONING and context.reasoning_calls == DRAFTS_NEVER:
             return False
-        if self._text_marker < 0 and self.has_no_text:
+        if self._text_marker < 0 and self._content is None and not self._unread:
             self._quotes_calls = False
+            if context.state.region == self.region_before == IN_CONTENT:
+                self.said = NO_SIGN
             return True  # no text is before it
-        return context.has_id(start, end) or not self._is_quoted_call(start, end)
+        proven = context.scanner is not None and context.has_id(start, end)
+        return proven or not self._is_quoted_call(start, end)
 
     def _judge_header(self, rule: MarkerRule, start: int, end: int) -> None:
         """Find out what has to be known of the header at the cursor before it may end an open message."""
         context = self.context
         header = context.program.header
         assert header is not None
-        self.in_fence = False
+        self.said = NO_EVIDENCE
         self.header_doubt = NO_DOUBT
         self.ends_message = not (self.at_start or not header.closes.tags)
         if context.has_id(start, end):
@@ -221,19 +225,21 @@ class MarkerJudge(TextWriter):
         """True if the text before the opener of calls at ``start`` makes it text. So does a marker before it that is
         text, if both belong together."""
         context = self.context
-        if self._follows_text_marker(start):
+        if self._text_marker >= 0 and self._follows_text_marker(start):
             self.refused += 1
             self._text_marker = context.base + end
             return True
-        if context.state.region != IN_CONTENT and context.program.header is None:
+        in_content = context.state.region == IN_CONTENT
+        if not in_content and context.program.header is None:
             return False
         spaces = "\n" if self.at_start or self.after_call else "".join(context.spaces)
         evidence = self.evidence(spaces)
-        if evidence == NO_EVIDENCE:
+        if evidence <= NO_EVIDENCE:
             self._quotes_calls = False
+            self.said = evidence if in_content else NO_EVIDENCE
             return False
         if evidence == IN_FENCE and self.quoted_calls != FENCED_ARE_TEXT:
-            self.in_fence = True
+            self.said = IN_FENCE
             return False
         context.report("quoted_call", start, end)
         self.refused += 1
@@ -245,7 +251,7 @@ class MarkerJudge(TextWriter):
     def _follows_text_marker(self, start: int) -> bool:
         """True if only white space comes between a marker that is text and ``start``."""
         context = self.context
-        if self._text_marker < 0 or context.ledger.frontier > self._text_marker:
+        if context.ledger.frontier > self._text_marker:
             return False
         begin = max(self._text_marker - context.base, context.cur.pos)
         return not context.cur.text[begin:start].strip(WS)

@@ -20,6 +20,7 @@ from .ids import IdFactory, make_ids
 from .ledger import DROPPED, MARKUP
 from .lexer import WS
 from .marker_judge import IS_TEXT
+from .markdown import IN_FENCE, NO_SIGN
 from .modes import (
     READ_AFTER_TENTATIVE_CALLS,
     READ_CALL,
@@ -282,18 +283,17 @@ class Runner(ReaderContext):
         """Begin to read calls, whose opener in free text ends at ``end``. (A header enters its call by itself.)"""
         cur = self.cur
         self.speculate(end - cur.pos)
-        if self._text.in_fence:
+        text = self._text
+        if text.said == IN_FENCE:
             self.report("fenced_call", cur.pos, end)
         if self.tentative is None:
             if self.state.region == IN_REASONING and self.reasoning_calls == DRAFTS_RECOVER:
                 self.begin_tentative_calls(IN_REASONING_TEXT)
             elif rule.place in (ON_ITS_LINE, ON_ANY_LINE):
                 self.begin_tentative_calls(ALONE)
-            elif self._text.quotes:
-                self.begin_tentative_calls(QUOTED)
-            elif not self.has_id(cur.pos, end):
-                self._begin_quotation()
-        self._text.unproven = self.checks_ids and not self.has_id(cur.pos, end)
+            elif text.said != NO_SIGN or rule.kind == OPEN_BARE_CALLS:
+                self._begin_quotation(end)
+        text.unproven = self.checks_ids and not self.has_id(cur.pos, end)
         opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[cur.pos : end]
         cur.pos += len(opener)
         calls = self._calls or self._call_reader()
@@ -304,9 +304,13 @@ class Runner(ReaderContext):
             self.report("missing_open", cur.pos - len(opener), cur.pos)
             calls.recover()
 
-    def _begin_quotation(self) -> None:
-        """Begin tentative calls if there is a sign that may close a quotation after them."""
-        closing = self._text.closing_sign
+    def _begin_quotation(self, end: int) -> None:
+        """Begin tentative calls directly after a backtick, or if there is a sign that may close a quotation after them.
+        Their opener ends at ``end``."""
+        if self._text.quotes:
+            self.begin_tentative_calls(QUOTED)
+            return
+        closing = "" if self.has_id(self.cur.pos, end) else self._text.closing_sign
         if closing:
             self.begin_tentative_calls(QUOTED)
             assert self.tentative is not None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from .growing import NO_TEXTS, grown
+from .growing import NO_TEXTS
 from .lexer import Cursor
 from .program import IN_CONTENT, TextState
 
@@ -22,31 +22,31 @@ TEXT_SECTION: Final = 2
 class Speculation:
     """The speculation of one output. There is at most one at a time."""
 
-    def __init__(self, origin: TextState) -> None:
-        self.active: bool = False
-        self.origin: TextState = origin
-        """The state in which it began."""
-        self.section: int = NO_SECTION
-        """The section of calls there: NO_SECTION, OPEN_SECTION or TEXT_SECTION."""
-        self.calls: int = 0
-        """Number of calls before it."""
-        self.spaces: tuple[str, ...] = ()
-        """White space that waited there."""
-        self.size: int = 0
-        """Number of kept characters, without those in the cursor's text."""
-        self.number: int = 0
-        """Number of speculations so far."""
-        self.opener: int = 1
-        """Length of the opener; 0 if the opener is in the prompt."""
-        self.empty_end: int = 0
-        """End of the last close of calls without a call, counted from their opener; 0 if none has come."""
-        self.undecided: int = -1
-        """Number of the speculation that was undecided at the end of the output; -1 before that."""
-        self._kept: list[str] = NO_TEXTS
-        self._start: int = 0
-        """Where it begins in the cursor's text, or, if characters are kept already, where they end."""
-        self._looked_at: int = 0
-        """Where the part of the output ends that has become text and has been searched again."""
+    # Defaults in the class cost nothing per output.
+    active: bool = False
+    origin: TextState = TextState("", IN_CONTENT, {}, False)
+    """The state in which it began."""
+    section: int = NO_SECTION
+    """The section of calls there: NO_SECTION, OPEN_SECTION or TEXT_SECTION."""
+    calls: int = 0
+    """Number of calls before it."""
+    spaces: tuple[str, ...] = ()
+    """White space that waited there."""
+    size: int = 0
+    """Number of kept characters, without those in the cursor's text."""
+    number: int = 0
+    """Number of speculations so far."""
+    opener: int = 1
+    """Length of the opener; 0 if the opener is in the prompt."""
+    empty_end: int = 0
+    """End of the last close of calls without a call, counted from their opener; 0 if none has come."""
+    undecided: int = -1
+    """Number of the speculation that was undecided at the end of the output; -1 before that."""
+    _kept: list[str] = NO_TEXTS
+    _start: int = 0
+    """Where it begins in the cursor's text, or, if characters are kept already, where they end."""
+    _looked_at: int = 0
+    """Where the part of the output ends that has become text and has been searched again."""
 
     def begin(self, pos: int, opener: int, origin: TextState, section: int, calls: int, spaces: list[str]) -> None:
         """Begin at ``pos`` of the cursor's text, with an opener of so many characters."""
@@ -79,7 +79,10 @@ class Speculation:
         """Keep what has been read, before the cursor drops it."""
         piece = cur.text[self._start : cur.pos]
         if piece:
-            self._kept = grown(self._kept, piece)
+            if self._kept:
+                self._kept.append(piece)
+            else:
+                self._kept = [piece]
             self.size += len(piece)
         self._start = 0
 
@@ -108,5 +111,5 @@ class Speculation:
         return size if whole else min(max(self.opener, seen, 0), size)
 
 
-NOTHING_KEPT: Final = Speculation(TextState("", IN_CONTENT, {}, False))
+NOTHING_KEPT: Final = Speculation()
 """That of all outputs before the first opener; it never begins."""

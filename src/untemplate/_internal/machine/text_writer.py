@@ -199,8 +199,8 @@ class TextWriter(Evidence):
             context.ledger.report("unproven_call", end - len(text), end - len(text))
         if self.at_start or self.after_call or region != self.region_before:
             self.begin_line(region)
-            if self.at_start:
-                self._begin_text(region)
+            if self.at_start and context.program.header is not None:
+                self._begin_text(region, context.program.header.join)
         self.remember(text)
         if region == IN_CONTENT:
             context.receiver.content(text)
@@ -214,16 +214,14 @@ class TextWriter(Evidence):
         self.at_start = False
         self.after_call = False
 
-    def _begin_text(self, region: int) -> None:
-        """Begin the text of a message, joined to an earlier message of the same kind."""
-        receiver = self.context.receiver
-        header = self.context.program.header
-        if header is None or region not in (IN_CONTENT, IN_REASONING):
+    def _begin_text(self, region: int, join: str) -> None:
+        """Begin the text of a message. ``join``: what comes between it and an earlier message of the same kind."""
+        if region not in (IN_CONTENT, IN_REASONING):
             return
-        if region in self._with_text:
-            if header.join and region == IN_CONTENT:
-                receiver.content(header.join)
-            elif header.join:
-                receiver.reasoning(header.join)
-        else:
+        receiver = self.context.receiver
+        if region not in self._with_text:
             self._with_text = (*self._with_text, region)
+        elif join and region == IN_CONTENT:
+            receiver.content(join)
+        elif join:
+            receiver.reasoning(join)

@@ -104,22 +104,21 @@ class ArgumentReader:
 class CallBeginning(CallHandler):
     """A call whose arguments begin, as the bodies see it."""
 
-    def __init__(self, tools: ToolSet, max_held: int) -> None:
-        self.tools: ToolSet = tools
-        self.max_held: int = max_held
-        """Most characters that a reader may keep."""
-        self.name: str = ""
-        """The name of the call; empty if it is not known yet."""
-        self.marked: bool = False
-        """True if the opener of the call was written."""
-        self.opened: bool = True
-        """True if what comes between name and arguments was written."""
-        self.in_list: bool = False
-        """True if ``]`` ends the list of calls."""
-        self.raw: bool = False
-        """True if any text may be the arguments."""
-        self.reader_before: ArgumentReader | None = None
-        """The reader of an earlier call, which may read this one as well."""
+    tools: ToolSet
+    max_held: int
+    """Most characters that a reader may keep."""
+    name: str = ""
+    """The name of the call; empty if it is not known yet."""
+    marked: bool = False
+    """True if the opener of the call was written."""
+    opened: bool = True
+    """True if what comes between name and arguments was written."""
+    in_list: bool = False
+    """True if ``]`` ends the list of calls."""
+    raw: bool = False
+    """True if any text may be the arguments."""
+    reader_before: ArgumentReader | None = None
+    """The reader of an earlier call, which may read this one as well."""
 
     @property
     def bare(self) -> bool:
