@@ -13,12 +13,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from .._internal.jsontext.equality import equal_values
 from .._internal.machine.compiler import compile_format
 from .._internal.machine.events import EventReceiver
-from .._internal.machine.ids import pattern_ids
+from .._internal.machine.ids import new_id
 from .._internal.machine.machine import Machine
 from .._internal.machine.program import Program
 from .._internal.machine.start import start
@@ -67,7 +68,7 @@ class Runner:
     def __init__(self, fmt: Format) -> None:
         self.format = fmt
         self.program: Program = compile_format(fmt)
-        self._ids = pattern_ids(fmt.ids if "{" in fmt.ids else "call_{index}")
+        self._ids = partial(new_id, fmt.ids if "{" in fmt.ids else "call_{index}", b"")
         self._tools: dict[int, ToolSet] = {}
 
     def machine(self, prompt: str, tools: list[dict[str, Any]] | None) -> Machine:

@@ -5,7 +5,7 @@ A slot belongs to a possible call from its opener on, even if it turns out not t
 
 from __future__ import annotations
 
-from .._internal.machine.ids import make_ids, new_seed
+from .._internal.machine.ids import new_id, new_seed
 from ._config_arguments import ArgumentReader
 
 __all__ = ["ToolCallSlot", "make_tool_call_id"]
@@ -27,7 +27,7 @@ def make_tool_call_id(id_type: str = "random", func_name: str | None = None, idx
     index = 0 if idx is None else idx
     pattern = _PATTERNS.get(id_type, id_type)
     if id_type in ("random", "alphanumeric9") or "{name}" in pattern or "{index}" in pattern:
-        return make_ids(pattern, new_seed())(func_name or "", index)
+        return new_id(pattern, new_seed(), func_name or "", index)
     raise ValueError(
         f"id_type: {id_type!r} is not one of: 'random', 'alphanumeric9', 'kimi_k2', or a pattern with {{name}} or "
         "{index}"

@@ -14,7 +14,7 @@ from .call_state import CUT, CallState
 from .context import HeldCall, ReaderContext
 from .events import emit_call
 from .growing import NO_TEXTS, grown
-from .ids import IdFactory
+from .ids import IdFactory, new_id
 from .ledger import DROPPED
 from .program import IN_REASONING
 from .tentative_calls import IN_REASONING_TEXT
@@ -25,10 +25,14 @@ from .text_writer import TextWriter
 class CallEmitter:
     """Emits the calls of one output."""
 
-    def __init__(self, context: ReaderContext, text: TextWriter, make_id: IdFactory, first_index: int) -> None:
+    def __init__(
+        self, context: ReaderContext, text: TextWriter, make_id: IdFactory | None, seed: bytes, first_index: int
+    ) -> None:
         self._context: ReaderContext = context
         self._text: TextWriter = text
-        self._make_id: IdFactory = make_id
+        self._make_id: IdFactory | None = make_id
+        """The caller's; None: the Program says how ids are made."""
+        self._seed: bytes = seed
         self._first_index: int = first_index
 
     def begin_call(self, name: str, call_id: str) -> None:
@@ -36,7 +40,10 @@ class CallEmitter:
         context = self._context
         calls = context.calls
         index = calls[-1].index + 1 if calls else 0
-        call_id = call_id or self._make_id(name, self._first_index + index)
+        if not call_id:
+            number = self._first_index + index
+            make_id = self._make_id
+            call_id = make_id(name, number) if make_id else new_id(context.program.ids, self._seed, name, number)
         context.calls = grown(calls, CallState(index, call_id, name, context.ledger.frontier))
         if context.tentative is None:
             if context.call_policy is not None:

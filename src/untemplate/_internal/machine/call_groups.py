@@ -26,7 +26,7 @@ UNMARKED: Final = 2
 """A call without an opener, at the cursor."""
 
 # Lists of calls.
-_NO_LIST: Final = 0
+NO_LIST: Final = 0
 _NEW_LIST: Final = 1
 _KEPT_LIST: Final = 2
 """Its first call was kept, or dropped by a policy."""
@@ -43,22 +43,13 @@ class CallGroup:
     def __init__(self, context: ReaderContext, syntax: CallSyntax) -> None:
         self._context: ReaderContext = context
         self.syntax: CallSyntax = syntax
-        self._list: int = _NO_LIST
-
-    def begin(self, syntax: CallSyntax) -> None:
-        """Begin to read calls in this syntax."""
-        self.syntax = syntax
-        self._list = _NO_LIST
+        self.list: int = NO_LIST
+        """The list of calls. The reader of calls sets it, and the syntax, where calls begin."""
 
     def open_section(self) -> None:
         """Take note that the opener of a section has been read."""
         if self._context.section == NO_SECTION:
             self._context.section = OPEN_SECTION
-
-    @property
-    def in_list(self) -> bool:
-        """True inside a list of calls."""
-        return self._list != _NO_LIST
 
     def goes_on_after_call(self, became_text: bool, section: int) -> bool:
         """True if another call may follow the one that has ended. ``became_text``: it has become text; ``section``: the
@@ -68,9 +59,9 @@ class CallGroup:
             # The section's opener has become text with its first call, and the section has been left. Calls that
             # follow are still calls, and its closer is text.
             context.section = TEXT_SECTION
-        if self._list == _NEW_LIST:
-            self._list = _TEXT_LIST if became_text else _KEPT_LIST
-        return self._list != _NO_LIST or context.section != NO_SECTION or bool(self.syntax.separators)
+        if self.list == _NEW_LIST:
+            self.list = _TEXT_LIST if became_text else _KEPT_LIST
+        return self.list != NO_LIST or context.section != NO_SECTION or bool(self.syntax.separators)
 
     # -- markers that are taken ---------------------------------------------------------------------------------
 
@@ -113,8 +104,8 @@ class CallGroup:
         if tag in (tags.CALL_OPEN, tags.NAME_OPEN):
             self.open(end)
             return CALL_OPENED if tag == tags.CALL_OPEN else NAME_OPENED
-        if tag == tags.LIST_OPEN and self._list == _NO_LIST and not has_call:
-            self._list = _NEW_LIST
+        if tag == tags.LIST_OPEN and self.list == NO_LIST and not has_call:
+            self.list = _NEW_LIST
             self.take(end)
             return AGAIN
         if not self._is_expected(tag, has_call):
@@ -124,7 +115,7 @@ class CallGroup:
     def _is_expected(self, tag: int, has_call: bool) -> bool:
         """True if a separator, or a marker of the section or the list, has a meaning here."""
         if tag == tags.LIST_CLOSE:
-            return self._list != _NO_LIST
+            return self.list != NO_LIST
         if tag == tags.SECTION_CLOSE:
             return self._context.section != NO_SECTION
         return tag == tags.SEPARATOR or (tag == tags.SECTION_OPEN and has_call)
@@ -143,8 +134,8 @@ class CallGroup:
                 self._close(end)
                 context.section = NO_SECTION
             return DONE
-        is_text = self._list == _TEXT_LIST
-        self._list = _NO_LIST
+        is_text = self.list == _TEXT_LIST
+        self.list = NO_LIST
         if is_text:
             return DONE
         self._close(end)
@@ -159,7 +150,7 @@ class CallGroup:
         if self._may_begin(context.cur.text[context.cur.pos], has_call):
             self.open(context.cur.pos)
             return UNMARKED
-        in_group = self._list != _NO_LIST or context.section != NO_SECTION
+        in_group = self.list != NO_LIST or context.section != NO_SECTION
         if has_call and in_group and not is_accepted_close(context):
             answer = self._read_stray()
             if answer != NO_MATCH:
@@ -170,10 +161,10 @@ class CallGroup:
     def _may_begin(self, c: str, has_call: bool) -> bool:
         """True if a call without a marker may begin with this character."""
         syntax = self.syntax
-        if syntax.opens == WRITTEN or (syntax.lists == WRITTEN and self._list == _NO_LIST):
+        if syntax.opens == WRITTEN or (syntax.lists == WRITTEN and self.list == NO_LIST):
             return False
         # Outside a list or section, further calls need a marker or a separator.
-        in_group = self._list != _NO_LIST or self._context.section != NO_SECTION
+        in_group = self.list != NO_LIST or self._context.section != NO_SECTION
         if has_call and not in_group and not self._context.text_makes_text:
             return False
         if syntax.name is None:

@@ -14,7 +14,7 @@ from . import tags
 from .arguments.lookahead import MAX_STRAY, STRAY_TEXT
 from .call_arguments import ArgumentsReader
 from .call_emitter import CallEmitter
-from .call_groups import CALL_OPENED, NAME_OPENED, UNMARKED, CallGroup
+from .call_groups import CALL_OPENED, NAME_OPENED, NO_LIST, UNMARKED, CallGroup
 from .call_syntax import (
     A_MARKER,
     ENTRY_BARE,
@@ -30,7 +30,7 @@ from .call_syntax import (
 from .context import ReaderContext
 from .ledger import DROPPED, MARKUP
 from .lexer import SPACES_GO_ON, WS, GoesOn
-from .name_reader import NameReader
+from .name_reader import read_id, read_name
 from .signals import AGAIN, DONE, MORE, NO_MATCH
 from .strays import check_spelling, read_damaged, read_stray, report_missing_close, take_close
 
@@ -58,7 +58,7 @@ PHASES: Final = (
 _STRAY: Final = re.compile(rf"[\]}})\"'`,;]{{1,8}}[ \t\r\n]{{0,{MAX_STRAY}}}")
 """Stray signs before what closes a call. No output seen has more than eight; beyond them the call has no close."""
 _ANOTHER: Final = re.compile(rf",?[ \t\r\n]{{0,{MAX_STRAY}}}\{{")
-_OPENING: Final = (_CHOOSE, _BODY, _NAME)
+_OPENING: Final = (_CHOOSE, _BETWEEN, _BODY, _NAME)
 """Phases in which nothing can be read before text has come."""
 _SENTENCE_ENDS: Final = (".", "!", "?")
 _NO_SYNTAX: Final = CallSyntax("", Body())
@@ -93,7 +93,6 @@ class CallReader:
         self.given_start: int = 0
         """The place of that name in the output."""
         self._arguments: ArgumentsReader = ArgumentsReader(context, emitter)
-        self._names: NameReader = NameReader(context, self._arguments)
 
     # -- entering -----------------------------------------------------------------------------------------------
 
@@ -115,7 +114,8 @@ class CallReader:
     def enter_arguments(self, syntax: CallSyntax, name: str, raw: bool) -> None:
         """Begin to read the arguments of a call that a header has named. ``raw``: whatever follows are its arguments,
         except a copy of a call in a string."""
-        self.group.begin(syntax)
+        self.group.syntax = syntax
+        self.group.list = NO_LIST
         self._begins_with = A_MARKER
         self._arguments.begin(syntax, A_MARKER, False, True)
         self._arguments.begin_named(name, "")
@@ -124,7 +124,8 @@ class CallReader:
         self.has_call = False
 
     def _chosen(self, syntax: CallSyntax, entry: int) -> None:
-        self.group.begin(syntax)
+        self.group.syntax = syntax
+        self.group.list = NO_LIST
         if self._opener in syntax.variants:
             start = self._opener_end - len(self._opener)
             self.context.ledger.report("variant_spelling", start, self._opener_end)
@@ -140,7 +141,7 @@ class CallReader:
 
     def _begin(self, phase: int, marked: bool) -> None:
         """Begin a call in this phase. ``marked``: its opener was written."""
-        self._arguments.begin(self.group.syntax, self._begins_with, self.group.in_list, marked)
+        self._arguments.begin(self.group.syntax, self._begins_with, self.group.list != NO_LIST, marked)
         if self._recovers and not self.has_call:
             self._arguments.recover()
         self._phase = phase
@@ -181,7 +182,7 @@ class CallReader:
         if phase == _BETWEEN:
             return self._read_between()
         if phase == _NAME:
-            return self._go_on_after(self._names.read(self.group.syntax))
+            return self._go_on_after(read_name(self._arguments, self.group.syntax))
         if phase in (_AFTER, _CLOSING):
             return self._read_after()
         if phase == _BODY:
@@ -192,10 +193,10 @@ class CallReader:
         """Read the id between name and arguments."""
         name = self.group.syntax.name
         assert name is not None
-        return self._go_on_after(self._names.read_id(name))
+        return self._go_on_after(read_id(self._arguments, name))
 
     def _go_on_after(self, found: int) -> int:
-        """Go on after a name or an id, with what NameReader says. Return AGAIN, NO_MATCH or MORE."""
+        """Go on after a name or an id, with what follows it. Return AGAIN, NO_MATCH or MORE."""
         if found < 0:
             return found
         if found == tags.CALL_CLOSE:
@@ -207,37 +208,26 @@ class CallReader:
 
     def _goes_on(self, phase: int) -> GoesOn | None:
         """Return the test for text that decides nothing in a phase before or after the arguments."""
-        if phase == _NAME:
-            return self._name_goes_on()
+        syntax = self.group.syntax
         if phase == _BETWEEN:
-            return self.group.syntax.between.goes_on_after_spaces
+            return syntax.between.goes_on_after_spaces
         if phase in (_AFTER, _CLOSING):
-            return self.group.syntax.after.goes_on_after_spaces
-        if phase == _BODY:
-            return self._opening_goes_on(self.group.syntax)
-        if phase != _CHOOSE:
+            return syntax.after.goes_on_after_spaces
+        if phase == _CHOOSE:
+            syntax, entry = self._candidates[0]
+            if entry != ENTRY_CALL:
+                return SPACES_GO_ON
+        # A call may have any name if its opener shows that it is one.
+        is_certain = self._begins_with == A_MARKER and not syntax.bare
+        if phase == _NAME:
+            assert syntax.name is not None
+            # A name and what follows it decide nothing if any tool may be called.
+            return syntax.name.opening.match if is_certain else syntax.name.open.match
+        if phase == _ID:
             return None
-        first, entry = self._candidates[0]
-        return self._opening_goes_on(first) if entry == ENTRY_CALL else SPACES_GO_ON
-
-    def _opening_goes_on(self, syntax: CallSyntax) -> GoesOn:
-        """Return the test for text after the opener of a call that does not decide how its arguments begin."""
         # An opener of the name that no token id proves would be text at once.
         may_be_text = self.context.checks_ids and any(map(self.context.is_special, syntax.before_body.tags))
-        if may_be_text or not self._is_certain(syntax):
-            return syntax.before_body.goes_on_after_spaces
-        return syntax.opening
-
-    def _name_goes_on(self) -> GoesOn | None:
-        """Return the test for text that does not complete a name, or what follows it if any tool may be called."""
-        syntax = self.group.syntax
-        if syntax.name is None:
-            return None
-        return syntax.name.opening.match if self._is_certain(syntax) else syntax.name.open.match
-
-    def _is_certain(self, syntax: CallSyntax) -> bool:
-        """True if a call may have any name, as its opener shows that it is one."""
-        return self._begins_with == A_MARKER and not syntax.bare
+        return syntax.opening if is_certain and not may_be_text else syntax.before_body.goes_on_after_spaces
 
     def recover(self) -> None:
         """Take note that something is wrong with the markers before the first call."""

@@ -50,15 +50,13 @@ class Evidence:
 
     # -- in -----------------------------------------------------------------------------------------------------
 
-    def begin_line(self, region: int) -> None:
-        """Begin a line of text in this region."""
-        if (region == IN_CONTENT) != (self.region_before == IN_CONTENT):
-            self._unread, self._other_unread = self._other_unread, self._unread
-        self.region_before = region
-        self._unread += "\n"
-
-    def remember(self, text: str) -> None:
-        """Add text of the region."""
+    def remember(self, text: str, region: int, begins: bool) -> None:
+        """Add text of this region. ``begins``: it begins there, or follows calls."""
+        if begins or region != self.region_before:
+            if (region == IN_CONTENT) != (self.region_before == IN_CONTENT):
+                self._unread, self._other_unread = self._other_unread, self._unread
+            self.region_before = region
+            self._unread += "\n"
         self._unread += text
         if len(self._unread) > _MOST_UNREAD:
             self._read(self.region_before == IN_CONTENT)
@@ -68,7 +66,7 @@ class Evidence:
         """Take note that the text ends in an opener of calls that was not one."""
         before = self.text_before()
         if before is None:  # the opener is the prompt's
-            self.begin_line(self.context.state.region)
+            self.remember("", self.context.state.region, True)
             before = self.text_before()
         if before is not None:
             before.take_opener()

@@ -215,8 +215,8 @@ class FreeText(MarkerJudge):
         self._take(rule, end)
 
     def _read_close(self, rule: MarkerRule, end: int) -> int:
-        """Read the close from the cursor to ``end``. Return the next mode, or MORE. Return NO_MATCH if it is between two
-        backticks, which makes it text."""
+        """Read the close from the cursor to ``end``. Return the next mode, or MORE. Return NO_MATCH if it is text: it
+        is between two backticks."""
         if self.quotes:
             cur = self.context.cur
             if end < len(cur.text):

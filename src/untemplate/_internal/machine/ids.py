@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final
 
 IdFactory = Callable[[str, int], str]
 """(tool name, number of the call, counted from the first call of the history) → id."""
 
+_VARIABLE: Final = re.compile(r"\{name\}|\{index\}")
 _ALPHANUMERIC: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 
@@ -32,34 +33,23 @@ def _digest(seed: bytes, index: int, size: int) -> bytes:
     return digest
 
 
-def _hex_id(seed: bytes, name: str, index: int) -> str:
-    """Return ``call_`` and 24 hex digits."""
-    return "call_" + _digest(seed, index, 12).hex()
-
-
-def _alphanumeric_id(seed: bytes, name: str, index: int) -> str:
-    """Return nine letters and digits, which Mistral's template requires."""
-    return "".join(_ALPHANUMERIC[b % len(_ALPHANUMERIC)] for b in _digest(seed, index, 9))
-
-
-def pattern_ids(pattern: str) -> IdFactory:
-    """Return a factory of ids as the model would write them, such as ``functions.{name}:{index}``."""
-    pieces = re.split(r"(\{name\}|\{index\})", pattern)
-
-    def make(name: str, index: int) -> str:
-        values = {"{name}": name, "{index}": str(index)}
-        return "".join(values.get(piece, piece) for piece in pieces)
-
-    return make
-
-
 def new_seed() -> bytes:
     """Return a seed for one output: no two have the same ids."""
     return os.urandom(16)
 
 
-def make_ids(kind: str, seed: bytes) -> IdFactory:
-    """Return the factory that a Format's ``ids`` names: ``random``, ``alphanumeric9`` or a pattern."""
-    if kind not in ("random", "alphanumeric9"):
-        return pattern_ids(kind)
-    return partial(_hex_id if kind == "random" else _alphanumeric_id, seed)
+def new_id(kind: str, seed: bytes, name: str, index: int) -> str:
+    """Return an id of the kind that a Format's ``ids`` names.
+
+    Args:
+        kind: ``random``: ``call_`` and 24 hex digits; ``alphanumeric9``: nine letters and digits, which Mistral's
+            template requires; or a pattern as the model would write it, such as ``functions.{name}:{index}``.
+        seed: the seed of the output.
+        name: the name of the tool.
+        index: the number of the call.
+    """
+    if kind == "random":
+        return "call_" + _digest(seed, index, 12).hex()
+    if kind == "alphanumeric9":
+        return "".join(_ALPHANUMERIC[b % len(_ALPHANUMERIC)] for b in _digest(seed, index, 9))
+    return _VARIABLE.sub(lambda found: name if found.group() == "{name}" else str(index), kind)

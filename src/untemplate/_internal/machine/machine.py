@@ -377,6 +377,7 @@ class Machine(Runner):
         if self.speculation.number:
             self.speculation.restart()
         self.calls = NO_CALLS
+        self.held_call = None
         self.ledger.clear()
         in_call = self._mode == READ_CALL and self._call_reader().has_committed
         if self.tentative is not None and self.tentative.kind == IN_REASONING_TEXT:

@@ -16,11 +16,11 @@ from .events import EventReceiver
 from .free_text import FreeText
 from .growing import NO_TEXTS
 from .headers import HeaderReader
-from .ids import IdFactory, make_ids
+from .ids import IdFactory
 from .ledger import DROPPED, MARKUP
 from .lexer import WS
-from .marker_judge import IS_TEXT
 from .markdown import IN_FENCE, NO_SIGN
+from .marker_judge import IS_TEXT
 from .modes import (
     READ_AFTER_TENTATIVE_CALLS,
     READ_CALL,
@@ -56,7 +56,6 @@ class Runner(ReaderContext):
         self._mode: int = READ_TEXT if program.header is None else READ_HEADER_START
         self._text: FreeText = FreeText(self)
         self._make_id: IdFactory | None = make_id
-        """The caller's; None: the Program says how ids are made."""
         self._seed: bytes = seed
         self._first_index: int = first_index
         # Most outputs have neither calls nor headers, so their readers are made when they are needed.
@@ -267,8 +266,8 @@ class Runner(ReaderContext):
     def _call_reader(self) -> CallReader:
         calls = self._calls
         if calls is None:
-            make_id = self._make_id or make_ids(self.program.ids, self._seed)
-            calls = self._calls = CallReader(self, CallEmitter(self, self._text, make_id, self._first_index))
+            emitter = CallEmitter(self, self._text, self._make_id, self._seed, self._first_index)
+            calls = self._calls = CallReader(self, emitter)
         return calls
 
     def _header_reader(self) -> HeaderReader:

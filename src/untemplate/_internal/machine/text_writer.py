@@ -7,17 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from .diagnostics import DiagnosticCode
-from .events import EventReceiver
 from .evidence import Evidence
 from .growing import NO_TEXTS, grown
 from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
 from .lexer import WS, shared_start
 from .program import IN_CONTENT, IN_REASONING
-
-_NOBODY: Final = EventReceiver()
 
 
 class TextWriter(Evidence):
@@ -105,12 +101,23 @@ class TextWriter(Evidence):
         self.return_to(place)
 
     def pass_on(self, text: str) -> None:
-        """Take note of text before the cursor that has been emitted without being read."""
+        """Take note of text before the cursor that has been emitted without being read: no marker is directly before
+        it, and there is little white space."""
         context = self.context
-        receiver = context.receiver
-        context.receiver = _NOBODY
-        self.emit_trimmed(text, context.base)
-        context.receiver = receiver
+        state = context.state
+        body = text.rstrip(WS) if state.trims else text
+        spaces = context.spaces
+        if not body:
+            if text:
+                context.spaces = grown(spaces, text)
+            return
+        after = text[len(body) :]
+        if spaces:
+            body = "".join(spaces) + body
+        context.spaces = [after] if after else NO_TEXTS
+        self.remember(body, state.region, self.at_start)
+        self.at_start = False
+        context.ledger.mark(CONTENT_TEXT if state.region == IN_CONTENT else REASONING_TEXT, context.base - len(after))
 
     def keep_space(self, own: str) -> None:
         """Emit the white space between text and the marker at the cursor, except ``own``, which belongs to it. By
@@ -170,7 +177,7 @@ class TextWriter(Evidence):
             self.emit(body, end - len(after))
             if after:
                 context.spaces = [after]
-        if after:
+        if len(after) > context.max_held:
             context.limit_spaces(end)
 
     def _first_text(self, piece: str, end: int) -> str:
@@ -197,11 +204,9 @@ class TextWriter(Evidence):
         if self.unproven and self.after_call:
             self.unproven = False
             context.ledger.report("unproven_call", end - len(text), end - len(text))
-        if self.at_start or self.after_call or region != self.region_before:
-            self.begin_line(region)
-            if self.at_start and context.program.header is not None:
-                self._begin_text(region, context.program.header.join)
-        self.remember(text)
+        if self.at_start and context.program.header is not None:
+            self._begin_text(region, context.program.header.join)
+        self.remember(text, region, self.at_start or self.after_call)
         if region == IN_CONTENT:
             context.receiver.content(text)
             context.ledger.mark(CONTENT_TEXT, end)
