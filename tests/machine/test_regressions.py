@@ -261,3 +261,15 @@ def test_a_report_on_a_marker_that_a_dropped_one_divides_has_a_place() -> None:
     tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
     found = OutputParser.named("hermes+qwen3").parse(raw, tools=tools).diagnostics
     assert all(0 <= one.start <= one.end <= len(raw) for one in found), found
+
+
+def test_a_call_that_the_prompt_left_open_is_not_held_for_the_output() -> None:
+    """A policy holds calls back until they are closed. The prompt's must not be closed with a call of the output."""
+    stream = OutputParser.named("hermes").stream(
+        prompt=PROMPT + '<tool_call>\n{"name": "f", "arguments": {"a": "x',
+        policy=Policy(parallel_calls="first_rest_as_content"),
+        collect=True,
+    )
+    stream.feed('See: "> `<tool_call>\n{"name": "g", "arguments": {"a": 1}}\n</tool_call>')
+    stream.finish()
+    assert [call.function.name for call in stream.result().tool_calls] == ["g"]
