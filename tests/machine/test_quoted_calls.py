@@ -264,3 +264,31 @@ def test_lines_of_text_for_another_program(before: str, calls: int) -> None:
     """Prose may name what opens a comment or a text for a shell, without a close: the next call is a real one."""
     found = check("hermes", before + CALL, roundtrip=False)
     assert len(found.tool_calls) == calls
+
+
+class Markers:
+    """A tokenizer whose special tokens are the markers of calls, and one that no Format knows."""
+
+    all_special_tokens = ("<tool_call>", "</tool_call>", "<|x|>")
+
+    def get_vocab(self) -> dict[str, int]:
+        return {text: i for i, text in enumerate((*self.all_special_tokens, *(chr(c) for c in range(10, 127))))}
+
+
+@pytest.mark.parametrize("sign", ["`", '"', "~"])
+def test_a_special_token_that_is_dropped_quotes_nothing_under_any_split(sign: str) -> None:
+    """What a sign before a call means does not depend on the delta in which a token comes that is dropped."""
+    texts = ["A", sign, "<tool_call>", *'\n{"name": "f", "arguments": {}}\n', "</tool_call>", sign, "<|x|>", "."]
+    ids = [Markers().get_vocab()[text] for text in texts]
+    parser = OutputParser.named("hermes", tokenizer=Markers())
+    found = set()
+    for size in (1, 2, 3, len(texts)):
+        for first in range(size):
+            stream = parser.stream(collect=True, seed=1)
+            cuts = [0, *range(first or size, len(texts), size), len(texts)]
+            for at, end in zip(cuts, cuts[1:], strict=False):
+                stream.feed("".join(texts[at:end]), ids[at:end])
+            stream.finish()
+            result = stream.result()
+            found.add((result.content, tuple(call.function.name for call in result.tool_calls)))
+    assert len(found) == 1

@@ -270,7 +270,6 @@ class Machine(Runner):
             waiting.popleft()
         waiting += places
         self._read_next()
-        self.spaces = self.spaces or [""]
 
     def _read_parts(self, text: str) -> str:
         """Read text up to each place where the limit of speculation has to be checked, and return the rest. The places

@@ -196,9 +196,12 @@ class TokenScanner:
             return False
         size = _size(text)
         if len(ids) == 1:
-            if text != self._tokens.own.get(ids[0]):
+            if text != self._tokens.literals.get(ids[0]):
                 return False
-            self._authorise([self._seen])
+            if ids[0] in self._tokens.own:
+                self._authorise([self._seen])
+            else:
+                self.unknown_places = grown(self.unknown_places, (self._seen, self._seen + len(text)))
         else:
             try:
                 if sum(map(self._sizes.__getitem__, ids)) != size:
