@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from untemplate import OutputParser, Policy
@@ -286,7 +288,7 @@ def test_a_special_token_that_is_dropped_quotes_nothing_under_any_split(sign: st
         for first in range(size):
             stream = parser.stream(collect=True, seed=1)
             cuts = [0, *range(first or size, len(texts), size), len(texts)]
-            for at, end in zip(cuts, cuts[1:], strict=False):
+            for at, end in pairwise(cuts):
                 stream.feed("".join(texts[at:end]), ids[at:end])
             stream.finish()
             result = stream.result()
