@@ -21,9 +21,9 @@ from .scanner import AT_STRING, AT_WORD, ENDED, JsonScanner
 MAX_DEPTH: Final = 256
 """Levels of brackets in a value that is converted or checked."""
 
+_SHORT: Final = 512
+"""Characters up to which a search for two of them is no slower than the count of one."""
 _BRACKET_OR_QUOTE: Final = re.compile(r'["{}\[\]]')
-_STRING: Final = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+(:?)', re.DOTALL)
-"""Matches a string, and the colon that makes it a key."""
 _WORD: Final = re.compile(f"{NUMBER}|{CONSTANT}")
 
 
@@ -78,23 +78,44 @@ def reason_of_json(text: str) -> str:
     return "" if isinstance(value, dict) else "not an object"
 
 
-def repeated_key(text: str) -> str:
+def repeated_key(text: str, *, is_valid: bool) -> str | None:
+    """Return a key that one object of a text has twice, empty if there is none; ``None`` if it is not JSON.
+
+    A decoder drops the first of two members, and their colon with it. A text that has as many colons as its value is
+    not read again.
+
+    Args:
+        text: what begins as an object.
+        is_valid: it is known to be JSON.
+    """
+    is_short = len(text) < _SHORT
+    colons = text.count('":' if is_short else ":")
+    if is_valid and colons < 2:
+        return ""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return _repeated_key(text) if is_valid or is_json(text) else None
+    colons -= len(value)
+    if colons and not is_short:
+        colons -= sum(member.count(":") for member in value.values() if isinstance(member, str))
+    return _repeated_key(text) if colons else ""
+
+
+def _repeated_key(text: str) -> str:
     """Return a key that one object of this JSON text has twice; empty if there is none."""
-    if text.count(":") < 2:
-        return ""
-    keys = [key for key, colon in _STRING.findall(text) if colon]
-    if len(set(keys)) == len(keys):
-        return ""
     found: list[str] = []
 
     def read(members: list[tuple[str, object]]) -> None:
-        if len({key for key, _ in members}) < len(members):
-            keys = [key for key, _ in members]
-            found.append(next(key for key in keys if keys.count(key) > 1))
+        keys: set[str] = set()
+        for key, _ in members:
+            if key in keys:
+                found.append(key)
+            keys.add(key)
 
     with contextlib.suppress(ValueError, RecursionError):  # deeper than the decoder goes
         json.loads(text, object_pairs_hook=read)
-    return next(iter(found), "")
+    return found[0] if found else ""
 
 
 def is_deep(text: str, limit: int = MAX_DEPTH) -> bool:
