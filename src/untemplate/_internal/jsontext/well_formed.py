@@ -21,8 +21,6 @@ from .scanner import AT_STRING, AT_WORD, ENDED, JsonScanner
 MAX_DEPTH: Final = 256
 """Levels of brackets in a value that is converted or checked."""
 
-_SHORT: Final = 512
-"""Characters up to which a search for two of them is no slower than the count of one."""
 _BRACKET_OR_QUOTE: Final = re.compile(r'["{}\[\]]')
 _WORD: Final = re.compile(f"{NUMBER}|{CONSTANT}")
 
@@ -88,8 +86,7 @@ def repeated_key(text: str, *, is_valid: bool) -> str | None:
         text: what begins as an object.
         is_valid: it is known to be JSON.
     """
-    is_short = len(text) < _SHORT
-    colons = text.count('":' if is_short else ":")
+    colons = text.count(":")
     if is_valid and colons < 2:
         return ""
     try:
@@ -97,7 +94,7 @@ def repeated_key(text: str, *, is_valid: bool) -> str | None:
     except (msgspec.DecodeError, ValueError, RecursionError):
         return _repeated_key(text) if is_valid or is_json(text) else None
     colons -= len(value)
-    if colons and not is_short:
+    if colons and "\\u" not in text:  # which may be a colon
         colons -= sum(member.count(":") for member in value.values() if isinstance(member, str))
     return _repeated_key(text) if colons else ""
 
