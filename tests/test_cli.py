@@ -709,9 +709,10 @@ def test_the_format_for_a_folder_is_the_one_it_is_parsed_with(run: Run, tmp_path
     assert found["formats"] == [OutputParser.for_model(tmp_path).format.name] == ["qwen3_coder"]
     assert [entry["name"] for entry in found["entries"]] == ["qwen3", "hermes"]
     shown = run("formats", str(tmp_path))[1].splitlines()
-    assert shown[:2] == [
+    assert shown[:3] == [
         "  format    qwen3_coder",
         "  chosen    catalogue: its calls have the markers of the template; certified",
+        f"  use       --model {tmp_path}",
     ]
 
 

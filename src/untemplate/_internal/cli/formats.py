@@ -141,7 +141,9 @@ def _show_model(model: str, *, as_json: bool) -> bool:
     elif usable:
         colour = coloured(sys.stdout)
         lines = [field("format", name, colour) for name in usable]
-        lines += [] if chosen is None else [field("chosen", f"{chosen.source}: {chosen.remark}", colour)]
+        if chosen is not None:
+            lines.append(field("chosen", f"{chosen.source}: {chosen.remark}", colour))
+            lines.append(field("use", f"--model {visible(model)}", colour))
         rows = [(entry.name, entry.kind, evidence_word(entry), " ".join(entry.engines), why) for entry, why in found]
         listed = table(("NAME", "KIND", "EVIDENCE", "ENGINES", "REASON"), rows) if rows else ""
         print_text("\n".join(lines) + (f"\n\n{listed}" if listed else ""))

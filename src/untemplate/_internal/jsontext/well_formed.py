@@ -77,7 +77,7 @@ def reason_of_json(text: str) -> str:
 
 
 def repeated_key(text: str, *, is_valid: bool) -> str | None:
-    """Return a key that one object of a text has twice, empty if there is none; ``None`` if it is not JSON.
+    """Return a key that one object of a text has twice, empty without one; ``None`` if it is not JSON.
 
     A decoder drops the first of two members, and their colon with it. A text that has as many colons as its value is
     not read again.

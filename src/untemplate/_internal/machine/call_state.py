@@ -73,7 +73,7 @@ class CallState:
     markup: str = ""
     """Markup of the call that one of its values holds; empty if none was found, or it was not looked for."""
     repeated: str = ""
-    """A key that an object of its arguments has twice; empty if there is none, or it was not looked for."""
+    """A key that an object of its arguments has twice; empty without one, or if none was looked for."""
     status: CallStatus | None = None
     """The status that the call policy found; None if there is no call policy."""
     reason: str = ""

@@ -13,7 +13,7 @@ __all__ = ["CODES", "DESCRIPTION", "EPILOG", "add"]
 DESCRIPTION: Final = """\
 List the catalogue of formats, or show one of them: its evidence, its markers, and a turn as its models write it. With
 --json, NAME prints the Format itself, which `untemplate parse --format FILE.json` reads; --schema prints the JSON
-Schema of such a file.
+Schema of such a file. For a folder or a GGUF file the format that it would be parsed with is shown, and why.
 """
 EPILOG: Final = """\
 examples:
