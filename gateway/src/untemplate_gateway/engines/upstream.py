@@ -312,7 +312,7 @@ class Upstream(Engine):
                             _log.warning(
                                 "%s refuses the additional fields of the gateway: %s", self.url, refused.message
                             )
-                            self._ours = {}
+                            self._ours = {name: value for name, value in self._ours.items() if name in ours}
                         yield response
                         return
                     error = self._refused(response, await response.body())
@@ -328,7 +328,7 @@ class Upstream(Engine):
                 context.errors.append(code or str(error.status))
             if error.status in (400, 422) and ours and not self._accepted:
                 # The server may refuse unknown fields. If the request succeeds without them, they were the cause.
-                refused, ours = error, {}
+                refused, ours = error, _not_named(ours, error.message)
                 continue
             if not again or attempt >= self._retries or wait > _LONGEST_WAIT:
                 raise error
@@ -398,6 +398,12 @@ class Upstream(Engine):
         problem = "the upstream is not available" if status == 503 else "the upstream failed"
         status = status if status in (503, 504) else 502
         return EngineError(problem, status=status, code="upstream_error", headers=headers, detail=detail)
+
+
+def _not_named(fields: dict[str, Any], message: str) -> dict[str, Any]:
+    """Return the fields that an error does not name; none if it names none of them."""
+    kept = {name: value for name, value in fields.items() if name not in message}
+    return kept if len(kept) < len(fields) else {}
 
 
 def _problem(response: Response, body: bytes) -> tuple[str, dict[str, Any]]:
