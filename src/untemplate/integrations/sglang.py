@@ -363,7 +363,7 @@ class UntemplateReasoning(_ResponseTemplateReasoningDetector):
 
 
 class _Part:
-    """What one part of an output completes: the fields that SGLang's server reads of its own result."""
+    """Text and calls of a part of an output: the fields that SGLang's server reads of its own result."""
 
     __slots__ = ("calls", "normal_text")
 
