@@ -128,26 +128,33 @@ def _show_model(model: str, *, as_json: bool) -> bool:
     is_here = os.path.exists(model)
     model_type = model_type_of(Path(model)) if is_here else model
     found = [(lookup(kind, row.name), why) for kind in KINDS for row, why in ranked(kind, model, model_type)]
-    usable = [] if is_here else [chosen_name(fmt) for _, fmt, _ in suggested(model, model_type)]
     chosen = None
     if is_here:
         with quiet():
             chosen = select(model).chosen
-        usable += [] if chosen.source == "passthrough" else [chosen.name]
-    if as_json and usable:
+        usable = [chosen.name] if chosen.source != "passthrough" else []
+    else:
+        usable = [chosen_name(fmt) for _, fmt, _ in suggested(model, model_type)]
+    if not usable:
+        return False
+    if as_json:
         entries = [{**_entry(entry), "reason": why} for entry, why in found]
-        why_chosen = {} if chosen is None else {"chosen": chosen.to_dict()}
+        why_chosen = {"chosen": chosen.to_dict()} if chosen else {}
         print_json({"model": model, "formats": usable, **why_chosen, "entries": entries}, indent=2)
-    elif usable:
-        colour = coloured(sys.stdout)
-        lines = [field("format", name, colour) for name in usable]
-        if chosen is not None:
-            lines.append(field("chosen", f"{chosen.source}: {chosen.remark}", colour))
-            lines.append(field("use", f"--model {visible(model)}", colour))
-        rows = [(entry.name, entry.kind, evidence_word(entry), " ".join(entry.engines), why) for entry, why in found]
-        listed = table(("NAME", "KIND", "EVIDENCE", "ENGINES", "REASON"), rows) if rows else ""
-        print_text("\n".join(lines) + (f"\n\n{listed}" if listed else ""))
-    return bool(usable)
+        return True
+    colour = coloured(sys.stdout)
+    lines = [field("format", name, colour) for name in usable]
+    if chosen is not None:
+        lines.append(field("chosen", f"{chosen.source}: {chosen.remark}", colour))
+        lines.append(field("use", f"--model {visible(model)}", colour))
+    print_text("\n".join(lines) + _listed(found))
+    return True
+
+
+def _listed(found: list[tuple[Entry, str]]) -> str:
+    """Return a table of entries, each with the reason why it is suggested; empty without any."""
+    rows = [(entry.name, entry.kind, evidence_word(entry), " ".join(entry.engines), why) for entry, why in found]
+    return "\n\n" + table(("NAME", "KIND", "EVIDENCE", "ENGINES", "REASON"), rows) if rows else ""
 
 
 def details(entry: Entry, colour: bool) -> str:

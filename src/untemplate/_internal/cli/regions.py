@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ..terminal import encodable, paint, painted, visible
 
 if TYPE_CHECKING:
-    from ...messages import Diagnostic, ParsedOutput, Span
+    from ...messages import Diagnostic, ParsedOutput, Span, ToolCall
 
 KINDS: Final = ("reasoning", "content", "name", "id", "arguments", "markup", "dropped")
 _SILENT: Final = ("markup", "dropped")
@@ -72,12 +72,14 @@ def summary(parsed: ParsedOutput, *, assumed: bool = False) -> str:
     """
     parts = [name for name, text in (("reasoning", parsed.reasoning_content), ("content", parsed.content)) if text]
     if calls := parsed.tool_calls:
-        listed = ", ".join(
-            f"{visible(call.function.name)} "
-            f"({': '.join([call.status, *filter(None, [visible(call.reason or ''), ', '.join(call.repairs)])])})"
-            for call in calls
-        )
+        listed = ", ".join(map(_summary_of_call, calls))
         parts.append(f"{len(calls)} call{'s'[: len(calls) > 1]}: {listed}")
     cut = any(diagnostic.code.startswith(_CUT) for diagnostic in parsed.diagnostics)
     said = " (assumed; --finish-reason)" if assumed and cut and parsed.finish_reason == "stop" else ""
     return f"{', '.join(parts) or 'nothing'}; finish_reason {visible(parsed.finish_reason)}{said}"
+
+
+def _summary_of_call(call: ToolCall) -> str:
+    """Summarise as ``f (repaired: quotes)``: the status, the reason why it must not run, the repairs."""
+    known = [call.status, visible(call.reason or ""), ", ".join(call.repairs)]
+    return f"{visible(call.function.name)} ({': '.join(filter(None, known))})"

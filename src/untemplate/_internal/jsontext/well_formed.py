@@ -93,10 +93,15 @@ def repeated_key(text: str, *, is_valid: bool) -> str | None:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return _repeated_key(text) if is_valid or is_json(text) else None
-    colons -= len(value)
-    if colons and "\\u" not in text:  # which may be a colon
-        colons -= sum(member.count(":") for member in value.values() if isinstance(member, str))
-    return _repeated_key(text) if colons else ""
+    left = colons - len(value)
+    return _repeated_key(text) if left and left != _colons_within(text, value) else ""
+
+
+def _colons_within(text: str, value: dict[str, object]) -> int:
+    """Return the number of colons in the strings of an object, at least: an escape in its text may be a colon."""
+    if "\\u" in text:
+        return 0
+    return sum(member.count(":") for member in value.values() if isinstance(member, str))
 
 
 def _repeated_key(text: str) -> str:
