@@ -4,7 +4,7 @@
   leave out methods that nobody calls on it: those do nothing.
 * A streaming method receives the next part of the output, and all that came before. It may keep state: a parser serves
   one output at a time.
-* ``adjust_request`` of a half returns a changed copy.
+* ``adjust_request`` sets the request itself, and returns it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, update_wrapper
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from .._internal.backends.requests import adjusted
+from .._internal.backends.requests import keep_special_tokens
 from .._internal.tokens.decoding import Tokenizer, vocabulary_of
 from ..messages import DeltaMessage, ExtractedToolCallInformation, FunctionCall
 from ._pipeline import StreamState, run, run_whole
@@ -56,12 +56,12 @@ class _WithTokenizer:
         return vocabulary_of(self.model_tokenizer).ids  # type: ignore[return-value]
 
     def adjust_request(self, request: _R) -> _R:
-        """Return the request for the engine: a copy of the same type that keeps special tokens, because markers are
-        special tokens, in the text.
+        """Keep special tokens in the text: set it in the request itself, and return that, or a copy if it cannot be
+        changed.
 
         Raises: TypeError: the request has no field ``skip_special_tokens`` that can be set.
         """
-        return adjusted(request, skip_special_tokens=False)
+        return keep_special_tokens(request)
 
     def finish_streaming(self) -> DeltaMessage | None:
         """End the output; return what was still buffered."""

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from .._internal.backends.requests import adjusted, count_calls, get, takes_calls
+from .._internal.backends.requests import count_calls, get, keep_special_tokens, takes_calls
 from .._internal.jsontext.well_formed import is_json
 from .._internal.machine.events import SemanticEvent
 from .._internal.tokens.decoding import vocabulary_of
@@ -95,14 +95,8 @@ class ParserEngine(EngineDeltas):
         return self.parser_engine_config.terminal_literal("THINK_END")
 
     def adjust_request(self, request: _R) -> _R:
-        """Keep special tokens in the text: set it in the request itself, and return that. A request that cannot be
-        changed is copied.
-        """
-        try:
-            request.skip_special_tokens = False  # type: ignore[attr-defined]
-        except (AttributeError, TypeError, ValueError):
-            return adjusted(request, skip_special_tokens=False)
-        return request
+        """Keep special tokens in the text, as the halves do."""
+        return keep_special_tokens(request)
 
     # -- the engine ----------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-__all__ = ["adjusted", "count_calls", "get", "takes_calls"]
+__all__ = ["adjusted", "count_calls", "get", "keep_special_tokens", "takes_calls"]
 
 _R = TypeVar("_R")
 
@@ -72,6 +72,20 @@ def adjusted(request: _R, **changes: Any) -> _R:
         except AttributeError as error:
             _set_frozen(result, name, value, error)
     return result  # type: ignore[no-any-return]
+
+
+def keep_special_tokens(request: _R) -> _R:
+    """Keep special tokens, which markers may be, in the text: set it in the request itself, and return that. A request
+    that cannot be changed is copied.
+
+    Raises:
+        TypeError: the request has no field ``skip_special_tokens`` that can be set.
+    """
+    try:
+        request.skip_special_tokens = False  # type: ignore[attr-defined]
+    except (AttributeError, TypeError, ValueError):
+        return adjusted(request, skip_special_tokens=False)
+    return request
 
 
 def _set_frozen(part: Any, name: str, value: Any, error: AttributeError) -> None:
