@@ -25,11 +25,14 @@ from untemplate._internal.output_parser import OutputParser
 from untemplate._internal.stream import Stream
 from untemplate.templates import ChatTemplate
 from untemplate_gateway import parsing
+from untemplate_gateway.app import create_app
 from untemplate_gateway.engines.base import EngineChunk, Job, Takes
 from untemplate_gateway.engines.openai import OpenAIEngine
 from untemplate_gateway.engines.replay import Recording, ReplayEngine
+from untemplate_gateway.manager import Manager
 from untemplate_gateway.manager.model import Model
 from untemplate_gateway.observe import TextFormatter
+from untemplate_gateway.settings import Settings
 
 from .scripted import TEMPLATE, Scripted, scripted
 from .server import LONG, Running, running, soon
@@ -684,3 +687,39 @@ class TestGoing:
                 text = "\n".join([first, *lines])
             assert chat_said(events(text))[1] == WORDS
             assert text.rstrip().endswith("data: [DONE]")
+
+    @pytest.mark.parametrize("begun", [True, False])
+    def test_what_is_cut_off_ends_with_the_reason(self, caplog: pytest.LogCaptureFixture, begun: bool) -> None:
+        """When the grace is over, the server cancels what runs. It gets no error of which it would log a traceback."""
+
+        async def act() -> tuple[int, bytes]:
+            model, _ = endless(silent=not begun)
+            app = create_app(Manager([model]), Settings())
+            data = json.dumps({**ASK, "stream": True}).encode()
+            parts: list[Any] = [{"type": "http.request", "body": data}]
+            sent: list[Any] = []
+
+            async def receive() -> Any:
+                while not parts:
+                    await asyncio.sleep(3600)
+                return parts.pop()
+
+            async def send(message: Any) -> None:
+                sent.append(message)
+                await asyncio.sleep(0)
+
+            headers = [(b"host", b"localhost"), (b"content-length", b"%d" % len(data))]
+            scope = {"type": "http", "method": "POST", "path": CHAT, "query_string": b"", "headers": headers}
+            task = asyncio.create_task(app(scope, receive, send))
+            while not (model.engine.jobs and (len(sent) > 1 or not begun)):  # type: ignore[attr-defined]
+                await asyncio.sleep(0.001)
+            task.cancel()
+            await task
+            await app.close()
+            return sent[0]["status"], sent[-1]["body"]
+
+        with caplog.at_level(logging.INFO, "untemplate.gateway"):
+            status, last = asyncio.run(act())
+        assert status == (200 if begun else 503)
+        assert b'"code":"shutting_down"' in last
+        assert [r.fields["error"] for r in caplog.records if hasattr(r, "fields")] == ["the server is shutting down"]

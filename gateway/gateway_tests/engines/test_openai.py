@@ -15,7 +15,8 @@ from untemplate._internal.sse import EventReader
 from untemplate.formats import named
 from untemplate.messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 from untemplate_gateway.engines.base import Embeddings, Engine, EngineChunk, Health, Job, Scores
-from untemplate_gateway.engines.chunks import _Usage, usage_of
+from untemplate_gateway.engines.chunks import _Usage, logprobs_of, read_chunk, usage_of
+from untemplate_gateway.engines.llamacpp_wire import piece_of
 from untemplate_gateway.engines.openai import OpenAIChatEngine, OpenAIEngine
 from untemplate_gateway.engines.wire import Client
 from untemplate_gateway.errors import ApiError, EngineError
@@ -921,3 +922,15 @@ def test_usage_that_cannot_be_is_not_counted():
         shown = msgspec.json.decode(usage.replace(b"1" + b"0" * 30, str(tokens or "null").encode()))["usage"]
         counted = usage_of(msgspec.convert(shown, type=_Usage))
         assert (counted.prompt_tokens, counted.completion_tokens) == (0, 0)
+
+
+def test_invalid_utf8_becomes_the_replacement_character():
+    event = b'{"choices":[{"index":0,"delta":{"content":"a\xff\xfeb"},"logprobs":{"content":[{"token":"\xff"}]}}]}'
+    [choice] = read_chunk(event).choices or ()
+    assert choice.delta is not None
+    assert choice.delta.content == "a\ufffd\ufffdb"
+    [token] = logprobs_of(choice.logprobs, 0) or ()
+    assert token.token == "\ufffd"
+    assert piece_of(b'{"content":"a\xff","tokens":[1]}', None).text == "a\ufffd"
+    with pytest.raises(EngineError, match="invalid event"):
+        read_chunk(b'{"choices":"\xff"}')

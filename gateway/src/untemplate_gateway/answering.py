@@ -107,6 +107,11 @@ class Answers:
             await (self._limited(endpoint, exchange) if endpoint.limited else endpoint.handle(exchange))
         except ApiError as error:
             await self._fail(send, record, dialect_of(path_of(scope)), error)
+        except asyncio.CancelledError:
+            # The server shuts down, and its grace is over. A traceback of the server would help nobody.
+            record.error = _SHUTTING_DOWN.message
+            if not send.begun:
+                await self._fail(send, record, dialect_of(path_of(scope)), _SHUTTING_DOWN)
         except Exception:
             _log.exception("request %s", record.id)
             await self._fail(send, record, dialect_of(path_of(scope)), _inside(record))

@@ -230,7 +230,9 @@ def haystack() -> str:
     from haystack.tools import create_tool_from_function
     from haystack.utils import Secret
 
-    model = OpenAIChatGenerator(model=MODEL, api_base_url=f"{URL}/v1", api_key=Secret.from_token("none"))
+    # Its own timeout is 30 s, in which a small model without an end may still write.
+    settings: Any = {"api_base_url": f"{URL}/v1", "timeout": 200, "generation_kwargs": {"max_tokens": 300}}
+    model = OpenAIChatGenerator(model=MODEL, api_key=Secret.from_token("none"), **settings)
     agent = Agent(chat_generator=model, tools=[create_tool_from_function(get_weather)])
     return str(agent.run(messages=[ChatMessage.from_user(ASKED)])["messages"][-1].text)
 

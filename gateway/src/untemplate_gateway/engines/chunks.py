@@ -6,7 +6,7 @@ Chunks are read as far as possible: a field that is missing or has another type 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -86,9 +86,24 @@ class Chunk(msgspec.Struct, gc=False):
     message: Any = None
 
 
+_T = TypeVar("_T")
 _MOST_TOKENS: Final = 1 << 32
 _CHUNK: Final = msgspec.json.Decoder(Chunk)
 _LOGPROBS: Final = msgspec.json.Decoder(_Logprobs | None)
+
+
+def decoded(decoder: msgspec.json.Decoder[_T], text: bytes | msgspec.Raw) -> _T:
+    """Return the value of a JSON text. Invalid UTF-8, which models write and servers pass on, becomes U+FFFD.
+
+    Raises:
+        msgspec.DecodeError: the text is not such a value.
+    """
+    try:
+        return decoder.decode(text)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return decoder.decode(bytes(text).decode("utf-8", "replace"))
 
 
 def read_chunk(event: bytes) -> Chunk:
@@ -98,12 +113,7 @@ def read_chunk(event: bytes) -> Chunk:
         EngineError: the event is an error, or not valid.
     """
     try:
-        try:
-            chunk = _CHUNK.decode(event)
-        except msgspec.ValidationError:
-            raise
-        except msgspec.DecodeError:
-            chunk = _CHUNK.decode(event.decode("utf-8", "replace").encode())
+        chunk = decoded(_CHUNK, event)
     except msgspec.DecodeError:
         shown = event[:200].decode("utf-8", "replace")
         raise EngineError("the upstream sent an invalid event", code="bad_upstream", detail=shown) from None
@@ -148,7 +158,7 @@ def ended_early() -> EngineError:
 def logprobs_of(raw: msgspec.Raw, top: int) -> list[TokenLogprob] | None:
     """Return the log probabilities in the shape of chat or completions, with the ``top`` likeliest of each token."""
     try:
-        found: _Logprobs | None = _LOGPROBS.decode(raw)
+        found: _Logprobs | None = decoded(_LOGPROBS, raw)
     except msgspec.DecodeError:
         return None
     if found is None:

@@ -15,6 +15,7 @@ import msgspec
 from ..errors import ApiError
 from ..generation import Constraint, Sampling, TokenLogprob, Usage
 from .base import EngineChunk, EngineError, Job
+from .chunks import decoded
 
 SAMPLING: Final = ("stop_token_ids", "ignore_eos")
 CONSTRAINTS: Final = ("grammar", "choice")
@@ -113,28 +114,16 @@ _ANSWER: Final = msgspec.json.Decoder(_Answer)
 _REFUSAL: Final = msgspec.json.Decoder(_Refusal)
 
 
-def utf8(data: bytes) -> bytes:
-    """Return the bytes as valid UTF-8: models write invalid bytes, and llama.cpp passes some of them on."""
-    return data.decode("utf-8", "replace").encode()
-
-
-def _decoded(event: bytes) -> _Answer:
-    try:
-        try:
-            return _ANSWER.decode(event)
-        except msgspec.DecodeError:
-            return _ANSWER.decode(utf8(event))
-    except (msgspec.DecodeError, msgspec.ValidationError):
-        raise EngineError("llama.cpp sent an invalid event") from None
-
-
 def piece_of(event: bytes, logprobs: int | None) -> EngineChunk:
     """Return the chunk of an event of ``/completion``.
 
     Raises:
         ApiError: the event is an error.
     """
-    answer = _decoded(event)
+    try:
+        answer = decoded(_ANSWER, event)
+    except msgspec.DecodeError:
+        raise EngineError("llama.cpp sent an invalid event") from None
     if answer.error is not None:
         raise refused(answer.error.code, event)
     likely = None
@@ -165,8 +154,8 @@ def piece_of(event: bytes, logprobs: int | None) -> EngineChunk:
 def problem_of(body: bytes) -> str:
     """Return the message of an error response."""
     try:
-        return _REFUSAL.decode(utf8(body)).error.message
-    except (msgspec.DecodeError, msgspec.ValidationError):
+        return decoded(_REFUSAL, body).error.message
+    except msgspec.DecodeError:
         return body[:200].decode("utf-8", "replace")
 
 
