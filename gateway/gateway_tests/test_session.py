@@ -718,3 +718,21 @@ def test_an_output_without_an_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) ->
     assert caught.value.message == "the output has more than 100 characters"
     (ended,) = session.ended
     assert len(ended.parsed.content or "") <= 100
+
+
+class Timed(Scripted):
+    """Measures itself."""
+
+    async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
+        async for chunk in super().generate(job):
+            if chunk.usage is not None:
+                chunk.usage.prompt_ns, chunk.usage.completion_ns = 40, 60
+            yield chunk
+
+
+def test_times_are_those_of_the_engine() -> None:
+    """Its own, where it measures them: chunks may wait in a buffer until they are read."""
+    _, usage = whole(replace(scripted("x"), engine=Timed("One.")), ask())
+    assert (usage.prompt_ns, usage.completion_ns) == (40, 60)
+    _, usage = whole(scripted("One."), ask())
+    assert usage.completion_ns > 60

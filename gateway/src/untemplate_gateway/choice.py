@@ -124,6 +124,8 @@ class ChoiceStream:
             usage = self.usage
             usage.prompt_tokens = usage.prompt_tokens or chunk.usage.prompt_tokens
             usage.cached_tokens = usage.cached_tokens or chunk.usage.cached_tokens
+            usage.prompt_ns = usage.prompt_ns or chunk.usage.prompt_ns
+            usage.completion_ns += chunk.usage.completion_ns
             if chunk.usage.completion_tokens:
                 self.tokens = self._before + chunk.usage.completion_tokens
         return stream.feed(text, ids) if delta is None else stream.accept(delta)
