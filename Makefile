@@ -158,7 +158,8 @@ bench-peers: $(STAMP) ## speed next to the installed peers' parsers (OPTIONS=--p
 	@$(BIN)/python -m benchmarks.peers $(OPTIONS)
 
 laws: $(STAMP) ## the laws, exhaustively (slow, opt-in)
-	@$(PYTEST) tests gateway/gateway_tests/test_doors.py -m exhaustive -n auto
+	@$(PYTEST) tests gateway/gateway_tests/test_doors.py gateway/gateway_tests/test_fuzz.py \
+	    gateway/gateway_tests/test_reliability.py -m exhaustive -n auto
 
 docs: $(STAMP) ## write the pages and pictures that are made from the code
 	@$(BIN)/python docs/generate_index.py && $(BIN)/python docs/generate.py && $(BIN)/python docs/pictures.py
