@@ -19,10 +19,11 @@ from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 from .asgi import Scope, headers_of, is_gemini, path_of
-from .errors import ApiError
+from .errors import ApiError, overloaded
 from .settings import Settings
 
 _MINUTE: Final = 60.0
+_EXCEEDED: Final = "rate_limit_exceeded"
 
 
 @lru_cache(maxsize=256)
@@ -150,11 +151,12 @@ class Key:
             ApiError: 429, the key has reached a limit.
         """
         if self._most and self._running >= self._most:
-            raise _too_much(f"this API key may have {self._most} concurrent requests", 1)
+            raise overloaded(f"this API key may have {self._most} concurrent requests", code=_EXCEEDED)
         for allowance, unit in ((self._requests, "requests"), (self._tokens, "tokens")):
             wait = counts and allowance.wait()
             if wait:
-                raise _too_much(f"this API key may use {allowance.per_minute} {unit} per minute", wait)
+                problem = f"this API key may use {allowance.per_minute} {unit} per minute"
+                raise overloaded(problem, wait, code=_EXCEEDED)
         self._requests.use(counts)
         self._running += 1
 
@@ -200,11 +202,6 @@ class _Allowance:
 
 def _forbidden(problem: str) -> ApiError:
     return ApiError(403, problem, type="permission_error", code="forbidden")
-
-
-def _too_much(problem: str, wait: int) -> ApiError:
-    headers = {"Retry-After": str(wait)}
-    return ApiError(429, f"{problem}; try again", type="rate_limit_error", code="rate_limit_exceeded", headers=headers)
 
 
 def _host_name(host: str) -> str:

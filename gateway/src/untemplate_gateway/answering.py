@@ -22,7 +22,7 @@ from .access import Access, is_personal
 from .asgi import BodyReader, Receive, Scope, Send, Sent, path_of, send_json, send_stream, while_connected
 from .background import RESPONSE
 from .endpoints import dialect_of
-from .errors import ApiError
+from .errors import ApiError, overloaded, shutting_down
 from .exchange import Endpoint, Exchange, Gateway
 from .generation import Generation, Meta
 from .grammars import GrammarCompiler
@@ -109,9 +109,7 @@ class Answers:
             await self._fail(send, record, dialect_of(path_of(scope)), error)
         except asyncio.CancelledError:
             # The server shuts down, and its grace is over. A traceback of the server would help nobody.
-            record.error = _SHUTTING_DOWN.message
-            if not send.begun:
-                await self._fail(send, record, dialect_of(path_of(scope)), _SHUTTING_DOWN)
+            await self._fail(send, record, dialect_of(path_of(scope)), shutting_down())
         except Exception:
             _log.exception("request %s", record.id)
             await self._fail(send, record, dialect_of(path_of(scope)), _inside(record))
@@ -130,9 +128,7 @@ class Answers:
         """Handle a request that takes one of the ``max_concurrent_requests``."""
         limit = self._gateway.settings.max_concurrent_requests
         if limit and self.running >= limit:
-            problem = f"the server is answering {limit} requests already; try again"
-            headers = {"Retry-After": "1"}
-            raise ApiError(429, problem, type="rate_limit_error", code="overloaded", headers=headers)
+            raise overloaded(f"the server is answering {limit} requests already")
         self.running += 1
         self._gateway.metrics.running.set(self.running)
         timeout = self._gateway.settings.request_timeout
@@ -260,7 +256,7 @@ class Answers:
             except asyncio.CancelledError:
                 # The client has left, or the server shuts down; in the first case this reaches nobody.
                 if send.begun:
-                    await self._last_words(send, writer, _SHUTTING_DOWN)
+                    await self._last_words(send, writer, shutting_down())
                 raise
             except Exception:
                 if not send.begun:
@@ -354,5 +350,4 @@ def _large(scope: Scope) -> bool:
     return not announced.isdecimal() or int(announced) > _LARGE
 
 
-_SHUTTING_DOWN: Final = ApiError(503, "the server is shutting down", type="server_error", code="shutting_down")
 _LARGE: Final = 32 * 1024

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from .errors import ApiError, bad_request, unsupported
+from .errors import ApiError, bad_request, overloaded, unsupported
 from .generation import Meta
 from .protocols.responses import RESPONSES, waiting_response
 from .store import UNFINISHED, Kept
@@ -56,9 +56,7 @@ class Background:
             raise bad_request("background", "needs a response that is stored (store, response_ttl)")
         most = gateway.settings.max_concurrent_requests
         if most and len(self._running) >= most:
-            problem = f"{most} responses are generated in the background already; try again"
-            headers = {"Retry-After": "5"}
-            raise ApiError(429, problem, type="rate_limit_error", code="overloaded", headers=headers)
+            raise overloaded(f"{most} responses are generated in the background already", 5)
         request = await in_thread(RESPONSES.read, body, exchange.notes)
         if gateway.manager.offered(request.model) is None:
             gateway.manager.get(request.model)  # an error now, if there is no such model

@@ -92,6 +92,22 @@ def not_found(message: str, *, code: str = "not_found", param: str | None = None
     return ApiError(404, message, type="not_found_error", param=param, code=code)
 
 
+def overloaded(problem: str, wait: int = 1, *, code: str = "overloaded") -> ApiError:
+    """Return the error for a limit that has been reached.
+
+    Args:
+        wait: seconds to the next attempt.
+    """
+    headers = {"Retry-After": str(wait)}
+    return ApiError(429, f"{problem}; try again", type="rate_limit_error", code=code, headers=headers)
+
+
+def shutting_down() -> ApiError:
+    """Return the error for a request that comes, or still runs, when the server ends."""
+    problem, headers = "the server is shutting down", {"Retry-After": "5"}
+    return ApiError(503, problem, type="server_error", code="shutting_down", headers=headers)
+
+
 def not_loaded(name: str) -> ApiError:
     """Return the error for a model whose engine could not be started."""
     problem = f"the model {name!r} could not be loaded; the server's log has the reason"

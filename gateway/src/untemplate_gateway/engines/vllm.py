@@ -327,8 +327,9 @@ def _checked(extra: Mapping[str, Any], make: type[Any]) -> dict[str, Any]:
             problem = "vLLM has no such engine argument" + did_you_mean(close_names(name, fields, 1))
         else:
             default = fields[name].default
-            if type(default) in (bool, int, float, str) and value is not None and not _like(value, default):
-                problem = f"must be {_NAMES[type(default)]}, not {value!r}"
+            kind = type(default)
+            if kind in _NAMES and value is not None and not _fits(value, kind):
+                problem = f"must be {_NAMES[kind]}, not {value!r}"
         if problem:
             raise EngineError(f"vllm.extra: {name}: {problem}", status=500, code="bad_setting")
     return dict(extra)
@@ -337,9 +338,9 @@ def _checked(extra: Mapping[str, Any], make: type[Any]) -> dict[str, Any]:
 _NAMES: Final[dict[type, str]] = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
-def _like(value: Any, default: Any) -> bool:
-    if isinstance(default, bool) or isinstance(value, bool):
-        return isinstance(default, bool) and isinstance(value, bool)
-    if isinstance(default, float):
-        return isinstance(value, int | float)
-    return isinstance(value, type(default))
+def _fits(value: Any, kind: type) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,15 +44,9 @@ class ModelCapabilities:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the abilities as JSON values, without the template."""
-        return {
-            "family": self.family,
-            "supports_thinking": self.supports_thinking,
-            "supports_tools": self.supports_tools,
-            "default_enable_thinking": self.default_enable_thinking,
-            "reasoning_parser": self.reasoning_parser,
-            "tool_call_parser": self.tool_call_parser,
-            "evidence": list(self.evidence),
-        }
+        found = asdict(self) | {"evidence": list(self.evidence)}
+        del found["chat_template"]
+        return found
 
 
 def detect_capabilities(

@@ -20,7 +20,7 @@ from typing import Final
 from untemplate._internal.suggestions import close_names, did_you_mean
 
 from ..engines.base import Health
-from ..errors import ApiError, bad_request, not_found
+from ..errors import ApiError, bad_request, not_found, shutting_down
 from .model import Loader, Model
 from .offers import Offer, Offers
 from .restarts import Restarts
@@ -274,7 +274,7 @@ class Manager:
     def _missing(self, name: str) -> ApiError:
         """Return the error for a name that means no model."""
         if self._closed:
-            return _shutting_down()
+            return shutting_down()
         if (self.names.find(name) or name) in self._loading or (not name and self._loading and not self._slots):
             which = f"the model {name!r}" if name else "the model"
             problem = f"{which} is being loaded; try again in a few seconds"
@@ -306,7 +306,7 @@ class Manager:
         """
         async with self._locks.setdefault(name, asyncio.Lock()):
             if self._closed:
-                raise _shutting_down()
+                raise shutting_down()
             begun = time.monotonic()
             self._loading[name] = self._clock()
             self._tell("loading", name)
@@ -408,7 +408,7 @@ class Manager:
         old = [slot for slot in self._slots.values() if replaces(slot)]
         try:
             if self._closed:
-                raise _shutting_down()
+                raise shutting_down()
             self._install(models, old)
         except (ApiError, ValueError):
             for engine in {id(model.engine): model.engine for model in models}.values():
@@ -437,8 +437,3 @@ class Manager:
 
     def _tell(self, kind: str, model: str, detail: str = "", seconds: float | None = None) -> None:
         self.tell(Event(kind, model, detail, seconds))
-
-
-def _shutting_down() -> ApiError:
-    problem = "the server is shutting down"
-    return ApiError(503, problem, type="server_error", code="shutting_down", headers=_RETRY_AFTER)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,14 +56,7 @@ class Memory:
         return None if self.available is None else self.needed <= self.available
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "weights": self.weights,
-            "cache": self.cache,
-            "context": self.context,
-            "needed": self.needed,
-            "available": self.available,
-            "fits": self.fits,
-        }
+        return {**asdict(self), "needed": self.needed, "fits": self.fits}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +83,7 @@ class Preflight:
         return {
             "model": self.model,
             "verdict": self.verdict,
-            "checks": [{"name": c.name, "verdict": c.verdict, "detail": c.detail} for c in self.checks],
+            "checks": [asdict(check) for check in self.checks],
             "memory": None if self.memory is None else self.memory.to_dict(),
         }
 

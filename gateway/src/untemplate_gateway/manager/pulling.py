@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from ..errors import ApiError, EngineError, bad_request
+from ..errors import ApiError, EngineError, bad_request, overloaded, shutting_down
 from ..processes import python_environment
 from ..settings import Settings
 from . import hub
@@ -124,14 +124,12 @@ class Pulls:
                 del self._running[name]  # the next request begins a new download
                 one.task.cancel()
         if one.task.cancelled():
-            raise ApiError(503, "the server is shutting down", type="server_error", code="shutting_down")
+            raise shutting_down()
         one.task.result()
 
     def _begun(self, name: str) -> _Pull:
         if self._closed or len(self._running) >= _MOST:
-            problem = f"{len(self._running)} models are being downloaded already; try again"
-            headers = {"Retry-After": "30"}
-            raise ApiError(429, problem, type="rate_limit_error", code="overloaded", headers=headers)
+            raise overloaded(f"{len(self._running)} models are being downloaded already", 30)
         one = self._running[name] = _Pull()
         one.task = asyncio.create_task(self._work(name, one))
         one.task.add_done_callback(partial(self._ended, name, one))

@@ -1,5 +1,7 @@
 """Google's Gemini API (``/v1beta/models/NAME:generateContent`` and its relatives)."""
 
+from dataclasses import replace
+
 from ..base import Dialect
 from .request import (
     BatchEmbedContentsRequest,
@@ -24,13 +26,6 @@ __all__ = [
     "read_count_tokens",
 ]
 
-_FIELDS = {
-    "messages": "contents",
-    "response_format": "generationConfig.responseSchema",
-    "thinking_budget": "generationConfig.thinkingConfig.thinkingBudget",
-    "reasoning_effort": "generationConfig.thinkingConfig.thinkingLevel",
-    "enable_thinking": "generationConfig.thinkingConfig.thinkingBudget",
-}
 GEMINI = Dialect(
     name="gemini",
     request=GenerateContentRequest,
@@ -38,15 +33,13 @@ GEMINI = Dialect(
     respond=respond_generate_content,
     writer=EventWriter,
     error=error_object,
-    fields=_FIELDS,
+    fields={
+        "messages": "contents",
+        "response_format": "generationConfig.responseSchema",
+        "thinking_budget": "generationConfig.thinkingConfig.thinkingBudget",
+        "reasoning_effort": "generationConfig.thinkingConfig.thinkingLevel",
+        "enable_thinking": "generationConfig.thinkingConfig.thinkingBudget",
+    },
 )
-GEMINI_ARRAY = Dialect(
-    name="gemini",
-    request=GenerateContentRequest,
-    read=read_generate_content,
-    respond=respond_generate_content,
-    writer=ArrayWriter,
-    error=error_object,
-    fields=_FIELDS,
-)
+GEMINI_ARRAY = replace(GEMINI, writer=ArrayWriter)
 """Streams without ``alt=sse``: one JSON array, which grows."""
