@@ -1,7 +1,7 @@
 """A law for every door: whatever way an output comes in, it is the same message whole and streamed.
 
 Each door takes an output whole, or in any pieces, after the same prompt. For all formats of the catalogue, sampled here
-and with every cut in `make laws`:
+and with every cut in `make laws` (50 minutes of CPU time):
 
 * A stream has the same message under every split, and the whole parse has it too. The one exception is a call that the
   output was cut in, at the doors of vLLM's interface, where a stream cannot take back what it has sent.
