@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -47,6 +48,11 @@ def what_all_outputs_share_stays_as_it_is() -> Iterator[None]:
     before = {name: list(value) for name, value in lists.items()}
     yield
     assert lists == before
+
+
+def pytest_collection_finish() -> None:
+    """Leave all tests, which live as long as the run, out of the collections of garbage that tests ask for."""
+    gc.freeze()
 
 
 @pytest.fixture
