@@ -109,7 +109,7 @@ class FormatStream(StreamBackend):
                 text = self._machine.read(text, token_ids)
             elif piece:
                 self._machine.emit(piece)
-        else:
+        elif path.goes_on is None or not text or not path.waits(text, token_ids):
             text = self._machine.read(text, token_ids)
         if self._raw is not None and text:
             self._raw.append(text)

@@ -72,11 +72,9 @@ from .program import (
 )
 from .runner import Runner
 from .scanner import NO_STRETCHES, TokenScanner, check_ids
-from .short_path import MOST_UNCOUNTED, NO_IDS, ShortPath
+from .short_path import MOST_UNCOUNTED, MOST_WAITING, NO_IDS, ShortPath
 from .tentative_calls import IN_REASONING_TEXT
 
-_MOST_KEPT: Final = 256
-"""Most characters that are kept without being read. It bounds the work of one look, and changes no result."""
 _PART: Final = 4096
 """Characters that are read at once while special tokens are dropped, since each copies the text that is being read."""
 
@@ -110,6 +108,8 @@ class Machine(Runner):
     def feed(self, text: str, ids: Sequence[int] = ()) -> str:
         """Take the next delta of the output. Return its text, with stripped markers restored."""
         path = self.path
+        if path.goes_on is not None and text and path.waits(text, ids):
+            return text
         piece = path.passes(text, ids) if text and path.kind != MARKUP else None
         if piece is None:
             return self.read(text, ids)
@@ -134,8 +134,12 @@ class Machine(Runner):
             return
         cur = self.cur
         begun = path.begun
-        self.base += len(cur.text) + path.size - path.settled - begun
+        size = path.size - path.settled
         texts = path.take() if self.scanner is None else path.settle()
+        if path.goes_on is not None:
+            cur.text = path.held
+            return
+        self.base += len(cur.text) + size - begun
         passed = ""
         if path.kind != ARGUMENT_TEXT or path.heads:
             # All is decided of the text so far and these deltas, but this many characters at its end.
@@ -180,6 +184,11 @@ class Machine(Runner):
             return self.feed(text, ids)
         else:
             text = self._scan(scanner, text, ids, places)
+            if path.goes_on is not None and text and len(path.held) + len(text) <= MOST_WAITING:
+                whole = path.held + text
+                if path.goes_on(whole):
+                    self.cur.text = path.held = whole
+                    return text
         if text:
             self._read_on(text)
         return text
@@ -219,16 +228,7 @@ class Machine(Runner):
     def _read_on(self, text: str) -> None:
         """Read text, if it may decide anything."""
         cur = self.cur
-        size = len(cur.text) + len(text)
-        if cur.goes_on is not None and size <= _MOST_KEPT:
-            room = self.max_held - size
-            whole = cur.text + text
-            # White space that waits counts, too: it is text if there is too much of it.
-            if self.speculation.size < room and self.base - self.ledger.frontier < room and cur.goes_on(whole):
-                cur.text = whole
-                self.path.kind = MARKUP
-                return
-        if self.speculation.size + size > self.max_held:
+        if self.speculation.size + len(cur.text) + len(text) > self.max_held:
             text = self._read_parts(text)
         while len(text) > _PART and self._text.unknown_tokens:
             self._read(text[:_PART])
@@ -247,10 +247,18 @@ class Machine(Runner):
             path.kind = MARKUP
         else:
             path.open_value(cur.passed, cur.stops, self.calls[-1].index)
+        path.goes_on = None
+        if path.kind == MARKUP and cur.goes_on is not None:
+            # White space that waits counts, too: it is text if there is too much of it.
+            waiting = self.base - self.ledger.frontier
+            if self.speculation.size < path.room and waiting < path.room:
+                path.goes_on = cur.goes_on
+                path.held = cur.text
 
     def _read_next(self) -> None:
         """Take no short path for the next delta."""
         self.path.kind = MARKUP
+        self.path.goes_on = None
         self.cur.goes_on = None
 
     def decide_quoted_calls(self, when: int) -> None:

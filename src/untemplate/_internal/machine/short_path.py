@@ -5,6 +5,7 @@
 * A delta passes if one look decides that it holds no marker, no special token and nothing that changes its meaning.
 * What the end of free text leaves undecided is held here: white space, and the beginning of a literal. It is put before
   the next delta.
+* Text also waits here in which the reader at work can decide nothing yet, such as the beginning of a name.
 * The scanner of token ids counts deltas without special tokens together: those that pass, and those that are read.
 """
 
@@ -14,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, final
 
 from .ledger import ARGUMENT_TEXT, MARKUP
-from .lexer import NO_LITERALS, WS, Literals
+from .lexer import NO_LITERALS, WS, GoesOn, Literals
 from .program import TextState
 
 MOST_UNCOUNTED: Final = 1024
@@ -23,6 +24,8 @@ _MOST_HELD: Final = 256
 """Characters that the path holds back: longer runs of white space are read. It changes no result."""
 _MOST_SEARCHED: Final = 1024
 """Characters of a text with the first character of a literal: a longer one is read, and not searched before."""
+MOST_WAITING: Final = 256
+"""Most characters that wait without being read. It bounds the work of one look, and changes no result."""
 NO_IDS: Final[frozenset[int]] = frozenset()
 
 
@@ -32,7 +35,7 @@ class ShortPath:
 
     def __init__(self, max_held: int) -> None:
         self.kind: int = MARKUP
-        """The kind of text that the next delta may continue; MARKUP if it must be read."""
+        """The kind of text that the next delta may continue; MARKUP if it must be read, or may wait."""
         self.literals: Literals = NO_LITERALS
         """Literals that text on the path must not hold."""
         self.heads: tuple[str, ...] = ()
@@ -43,6 +46,10 @@ class ShortPath:
         """The end of that text, as far as it is undecided."""
         self.begun: int = 0
         """Characters of it, at its end, that begin a literal; those before them are white space."""
+        self.goes_on: GoesOn | None = None
+        """The test for text that decides nothing, where text may wait that is not emitted."""
+        self.room: int = max_held - MOST_WAITING
+        """Text may wait where fewer characters are kept."""
         self._most_held: int = min(_MOST_HELD, max_held - 1)
         self.value: Callable[[str], str | None] | None = None
         """In the arguments of a call: the next text → what to emit for it; None if it must be read."""
@@ -83,6 +90,23 @@ class ShortPath:
         self.call = call
         self.held = ""
         self.begun = 0
+
+    def waits(self, text: str, ids: Sequence[int]) -> bool:
+        """Take a delta if it decides nothing. Call it only if there is text, and text may wait."""
+        if ids:
+            if self.special is None or not self.special.isdisjoint(ids):
+                return False
+        elif not self.takes_text:
+            return False
+        whole = self.held + text
+        if len(whole) > MOST_WAITING or self.goes_on is None or not self.goes_on(whole):
+            return False
+        self.held = whole
+        self.texts.append(text)
+        self.size += len(text)
+        if ids:
+            self.ids.extend(ids)
+        return True
 
     def may_be_counted(self, ids: Sequence[int]) -> bool:
         """True if a delta, which is read, may be counted later with others: it has no special token, and none is

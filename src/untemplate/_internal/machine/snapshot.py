@@ -38,6 +38,7 @@ class Snapshot:
 
 def snapshot(machine: Machine) -> Snapshot:
     """Return the place of a machine in its output."""
+    machine.settle()
     mode = machine._mode
     calls = machine._calls
     in_call = mode == READ_CALL and calls is not None
