@@ -331,7 +331,7 @@ class CallReader:
             return AGAIN
         if not self.context.skip_spaces(self.has_call):
             return MORE
-        if self.group.syntax.name_opens:
+        if self.group.syntax.before_body.tags:
             end = self.context.marker_at(self.group.syntax.before_body)
             if end < 0:
                 return end

@@ -11,12 +11,12 @@ from typing import final
 
 from ...tools import ToolSet
 from .call_policy import CallPolicy
-from .call_state import NO_CALLS, CallState
+from .call_state import CUT, NO_CALLS, CallState
 from .diagnostics import DiagnosticCode
 from .events import EventReceiver
 from .growing import NO_TEXTS, grown
 from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT, Ledger
-from .lexer import Cursor, Literals
+from .lexer import SPACES, Cursor, Literals
 from .mypyc_compat import mypyc_attr
 from .program import IN_REASONING, MarkerRule, Program, TextState
 from .scanner import TokenScanner
@@ -90,8 +90,7 @@ class ReaderContext:
         scanner = self.scanner
         if scanner is None or not scanner.active:
             return False
-        literal = self.cur.text[start:end]
-        return scanner.holds(literal) and scanner.covers(literal, self.base + start)
+        return scanner.proves(self.cur.text[start:end], self.base + start)
 
     def is_special(self, literal: str) -> bool:
         """True if the literal has a special token, and ids are in use that prove it."""
@@ -137,7 +136,8 @@ class ReaderContext:
     def skip_spaces(self, after_call: bool) -> bool:
         """Read white space, which waits if it comes ``after_call``. Return True if text follows it."""
         cur = self.cur
-        end = cur.spaces()
+        found = SPACES.match(cur.text, cur.pos)
+        end = cur.pos if found is None else found.end()
         if end > cur.pos:
             if after_call and self.holds_space:
                 self.hold_space(end)
@@ -179,7 +179,7 @@ class ReaderContext:
                 last = self.calls.pop()
                 for call in self.calls:
                     self.forget_call(call, self.tools)
-                    last.follows_whole = last.follows_whole or call.whole or call.follows_whole
+                    last.follows_whole = last.follows_whole or call.ending != CUT or call.follows_whole
                 self.calls = [last]
             if self.scanner is not None:
                 self.scanner.forget(self.base)
@@ -201,7 +201,7 @@ class ReaderContext:
     @property
     def holds_space(self) -> bool:
         """True if white space after a call waits for what follows it."""
-        return not self.text_makes_text or self.held_call is not None
+        return self.held_call is not None or not self.text_makes_text
 
     def mark_closed(self) -> None:
         """Account for what closes a call, up to the white space that waits after it."""

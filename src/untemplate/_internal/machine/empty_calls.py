@@ -73,7 +73,7 @@ class EmptyCalls:
         if scanner is None or not scanner.active:
             return False
         opener = raw[: self._context.speculation.opener]
-        return scanner.holds(opener) and scanner.covers(opener, self._context.base + self._context.cur.pos - len(raw))
+        return scanner.proves(opener, self._context.base + self._context.cur.pos - len(raw))
 
     def _drop_markers(self, raw: str, size: int) -> int:
         """Drop the first ``size`` characters of ``raw``, all that has been read, and read the rest again."""

@@ -48,6 +48,8 @@ class Literals:
         self.first_characters: str = heads
         """The first characters of the literals."""
         self.heads: tuple[str, ...] = tuple(heads)
+        self.word_heads: str = heads.translate({ord(c): None for c in "}]"})
+        """Those that close nothing that JSON has opened."""
         self.first_character_pattern: re.Pattern[str] = re.compile(f"[{re.escape(heads)}]" if heads else "(?!)")
         self._beginnings: re.Pattern[str] = re.compile(_beginnings(texts))
         self.prefixes: frozenset[str] = frozenset(t[:i] for t in texts for i in range(1, len(t)))

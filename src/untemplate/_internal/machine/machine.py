@@ -196,7 +196,8 @@ class Machine(Runner):
     def _begin_ids(self, scanner: TokenScanner, ids: Sequence[int]) -> None:
         """Take note that the output comes with ids."""
         check_ids(ids)
-        self._count(scanner)
+        if self.path.texts:
+            self._count(scanner)
         scanner.active = True
         self.checks_ids = self.checks_ids or scanner.proves_markers
         self.path.special = scanner.special_ids
@@ -205,14 +206,14 @@ class Machine(Runner):
     def _count(self, scanner: TokenScanner) -> None:
         """Let the scanner count the deltas without special tokens."""
         path = self.path
-        if path.texts:
-            scanner.count(path.texts, path.ids)
-            path.clear()
+        scanner.count(path.texts, path.ids)
+        path.clear()
 
     def _scan(self, scanner: TokenScanner, text: str, ids: Sequence[int], places: Sequence[int] | None) -> str:
         """Find special tokens in a delta. Return its text, with stripped markers restored."""
         path = self.path
-        self._count(scanner)
+        if path.texts:
+            self._count(scanner)
         if places is None:
             text = scanner.read(text, ids)
         else:

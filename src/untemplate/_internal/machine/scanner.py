@@ -183,7 +183,8 @@ class TokenScanner:
         """Take deltas without special tokens that have come while none was awaited."""
         text = "".join(texts)
         if ids:
-            self._check_place()
+            if self._seen_bytes > self._id_bytes:  # text has come without ids: no place is known any more
+                self._exact = False
             self._add_bytes(ids, text)
         self._seen += len(text)
         self._seen_bytes += _size(text)
@@ -232,11 +233,6 @@ class TokenScanner:
     def _tail(self, text: str) -> str:
         """Return the end of this text in which a literal may have begun that the next text completes."""
         return text[max(len(text) - self._tokens.longest + 1, 0) :]
-
-    def _check_place(self) -> None:
-        """Take note if text has come without ids: the place of the next token is not known any more."""
-        if self._seen_bytes > self._id_bytes:
-            self._exact = False
 
     def _add_bytes(self, ids: Sequence[int], text: str) -> None:
         """Count the bytes of tokens that come with this text."""
@@ -347,13 +343,25 @@ class TokenScanner:
                 return False
         return True
 
+    def proves(self, literal: str, start: int) -> bool:
+        """True if the literal at ``start`` contains a special token, and token ids prove it."""
+        places = self._places.get(literal)
+        if places is None:
+            places = self._tokens.places_in(literal)
+        authorised = self.authorised
+        for place in places:
+            if start + place not in authorised:
+                return False
+        return bool(places)
+
     def holds(self, literal: str) -> bool:
         """True if the literal contains a special token."""
         return bool(self._tokens.places_in(literal))
 
     def _expect(self, text: str, ids: Sequence[int]) -> None:
         """Note the ids of special tokens, whose text comes now or later."""
-        self._check_place()
+        if self._seen_bytes > self._id_bytes:  # text has come without ids
+            self._exact = False
         self._order += 1
         start = 0
         literals = self._tokens.literals

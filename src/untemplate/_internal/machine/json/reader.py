@@ -50,8 +50,7 @@ class JsonReader(JsonScanner):
     """Passes one JSON value through, whatever it holds. ``stops`` are literals that end it outside strings."""
 
     def __init__(self, stops: Literals | None = None) -> None:
-        heads = "" if stops is None else stops.first_characters
-        word_heads = "".join(c for c in heads if c not in "}]")  # these close what JSON has opened
+        word_heads = "" if stops is None else stops.word_heads
         super().__init__(strict=False, word_heads=word_heads)
         self.stops: Literals | None = stops
         self.valid: bool = False

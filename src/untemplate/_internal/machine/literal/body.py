@@ -48,21 +48,22 @@ class LiteralBody(Body):
         c = cur.text[cur.pos]
         if c != syntax.open and c not in "({":
             return NO_MATCH
+        bare = call.bare
         most = cur.pos + MAX_NAME
         if syntax.escaped.match(cur.text, cur.pos + 1, most) is not None:
             return NO_MATCH
         waits = not cur.final and len(cur.text) < most
         undecided = waits and syntax.beginning.match(cur.text, cur.pos) is not None
-        if call.bare and call.in_list:
+        if bare and call.in_list:
             if _LINK.match(cur.text, cur.pos + 1, most) is not None:
                 return NO_MATCH
             undecided = undecided or (waits and _LINK_PREFIX.match(cur.text, cur.pos + 1) is not None)
         if undecided:
-            cur.goes_on = None if call.bare else syntax.beginning.match
+            cur.goes_on = None if bare else syntax.beginning.match
             return MORE
         # ``[see](x)`` is a link: if the tools are not known, only ``name=`` or no arguments at all make it a call.
         # If they are, ``[f(x) for x in xs]`` is still not a call: ``x`` is a variable.
-        if call.bare:
+        if bare:
             known = call.tools.known
             start = _KNOWN_ARGUMENT if known else _ARGUMENT_START
             if start.match(cur.text, cur.pos + 1, most) is None:
