@@ -54,7 +54,7 @@ DIAGNOSTICS: Final[dict[DiagnosticCode, str]] = {
     "ambiguous_marker": "one stretch of text has more markers than token ids for them; all were taken as markers",
     "argument_without_value": "an argument's name came without a value",
     "broken_arguments": "the call was closed while its arguments were still open",
-    "broken_header": "a message header is damaged, or its channel unknown",
+    "broken_header": "a message header is damaged, or its channel is unknown",
     "broken_json": "the arguments stop being valid JSON; the rest of the call is passed on as written",
     "broken_key": "an argument's opener was damaged, or its name was not closed; what fits nowhere was dropped",
     "call_like_text": "a text holds a marker of a call, or what names an offered tool, and it is not a call",

@@ -104,7 +104,7 @@ class Runner(ReaderContext):
         return result
 
     def _take_back(self, mode: int) -> int:
-        """Go on after a call or a header that is none, or that the output ends in. Return AGAIN or MORE."""
+        """Go on after text that is not a call or header after all, or where the output ends. Return AGAIN or MORE."""
         if mode == READ_CALL and EmptyCalls(self, self._text, self._call_reader()).has_only_markers():
             doubled = self._call_reader().read_doubled(self.speculation.raw(self.cur))
             if doubled != NO_MATCH:

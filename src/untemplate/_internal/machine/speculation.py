@@ -17,6 +17,8 @@ OPEN_SECTION: Final = 1
 TEXT_SECTION: Final = 2
 """An open one whose opener has become text with its first call, so that its closer is text too."""
 
+_NO_STATE: Final = TextState("", IN_CONTENT, {}, False)
+
 
 @final
 class Speculation:
@@ -24,7 +26,7 @@ class Speculation:
 
     # Defaults in the class cost nothing per output.
     active: bool = False
-    origin: TextState = TextState("", IN_CONTENT, {}, False)
+    origin: TextState = _NO_STATE
     """The state in which it began."""
     section: int = NO_SECTION
     """The section of calls there: NO_SECTION, OPEN_SECTION or TEXT_SECTION."""
