@@ -125,7 +125,8 @@ class LiteralReader(ArgumentReader):
         c = cur.text[cur.pos]
         if phase == _OPEN:
             return self._open(cur, c)
-        end = self._place.stops.at(cur.text, cur.pos, cur.final)
+        stops = self._place.stops
+        end = stops.at(cur.text, cur.pos, cur.final) if c in stops.first_characters else NO_MATCH
         if end == MORE:
             return MORE
         if end >= 0 and out.may_be_marker(cur.pos, end):
@@ -238,7 +239,9 @@ class LiteralReader(ArgumentReader):
         assignment has come, so the length of a key is bounded."""
         place = self._place
         takes_values = place.takes_values()
-        end = self._syntax.quotes.at(cur.text, cur.pos, cur.final)
+        quotes = self._syntax.quotes
+        is_quote = cur.text[cur.pos] in quotes.first_characters
+        end = quotes.at(cur.text, cur.pos, cur.final) if is_quote else NO_MATCH
         if end == MORE:
             return MORE
         if end < 0 and cur.text[cur.pos] in _NO_KEY_OR_VALUE:
@@ -311,7 +314,8 @@ class LiteralReader(ArgumentReader):
         self._end_value()
 
     def _begin_value(self, cur: Cursor, c: str, out: CallHandler) -> int:
-        end = self._syntax.quotes.at(cur.text, cur.pos, cur.final)
+        quotes = self._syntax.quotes
+        end = quotes.at(cur.text, cur.pos, cur.final) if c in quotes.first_characters else NO_MATCH
         if end == MORE:
             return MORE
         if end >= 0:
