@@ -213,20 +213,24 @@ class CallReader:
             return syntax.between.goes_on_after_spaces
         if phase in (_AFTER, _CLOSING):
             return syntax.after.goes_on_after_spaces
-        if phase == _CHOOSE:
-            syntax, entry = self._candidates[0]
-            if entry != ENTRY_CALL:
-                return SPACES_GO_ON
         # A call may have any name if its opener shows that it is one.
-        is_certain = self._begins_with == A_MARKER and not syntax.bare
         if phase == _NAME:
             assert syntax.name is not None
+            is_certain = self._begins_with == A_MARKER and not syntax.bare
             # A name and what follows it decide nothing if any tool may be called.
             return syntax.name.opening.match if is_certain else syntax.name.open.match
+        if phase == _BODY:
+            return self._opening_goes_on(syntax)
         if phase == _ID:
             return None
+        syntax, entry = self._candidates[0]
+        return self._opening_goes_on(syntax) if entry == ENTRY_CALL else SPACES_GO_ON
+
+    def _opening_goes_on(self, syntax: CallSyntax) -> GoesOn:
+        """Return the test for text after the opener of a call that does not decide how its arguments begin."""
         # An opener of the name that no token id proves would be text at once.
         may_be_text = self.context.checks_ids and any(map(self.context.is_special, syntax.before_body.tags))
+        is_certain = self._begins_with == A_MARKER and not syntax.bare
         return syntax.opening if is_certain and not may_be_text else syntax.before_body.goes_on_after_spaces
 
     def recover(self) -> None:

@@ -48,7 +48,7 @@ class Literals:
         self.first_characters: str = heads
         """The first characters of the literals."""
         self.heads: tuple[str, ...] = tuple(heads)
-        self.word_heads: str = heads.translate({ord(c): None for c in "}]"})
+        self.word_heads: str = heads.replace("}", "").replace("]", "")
         """Those that close nothing that JSON has opened."""
         self.first_character_pattern: re.Pattern[str] = re.compile(f"[{re.escape(heads)}]" if heads else "(?!)")
         self._beginnings: re.Pattern[str] = re.compile(_beginnings(texts))
