@@ -62,6 +62,7 @@ UNCLEAR = (
     "the output does not show its format: name it by --format NAME (`untemplate guess FILE` ranks them), or "
     "--template, --model or --enforce-parser"
 )
+EMPTY = UNCLEAR.replace("output does", "output is empty, and does", 1)
 NEEDS = "needs a format: --format NAME (`untemplate guess FILE` finds it), or --template, --model or --enforce-parser"
 
 
@@ -119,7 +120,8 @@ def test_the_format_is_guessed_where_it_is_clear(run: Run):
 
 @pytest.mark.parametrize("output", ["", "Hello.", "<think>\nGo.\n<tool_call>\n{}\n</tool_call>\nI wait."])
 def test_a_format_that_is_not_clear_is_asked_for(run: Run, output: str):
-    assert run("parse", stdin=output) == (2, "", f"untemplate: error: {UNCLEAR}\n")
+    unclear = UNCLEAR if output else EMPTY
+    assert run("parse", stdin=output) == (2, "", f"untemplate: error: {unclear}\n")
 
 
 # -- parse: the message -------------------------------------------------------------------------------------------
@@ -517,7 +519,7 @@ COMMANDS = (
         ),
         (
             ["parse"],
-            f"untemplate: error: {UNCLEAR}",
+            f"untemplate: error: {EMPTY}",
         ),
         (
             ["parse", "--format", "hermes", "--split", "0"],

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from untemplate import OutputParser
 from untemplate._internal.cli import main
+from untemplate._internal.inspector.inspector import entries
 from untemplate._internal.saved import Answer, Output, answer_in, columns_in, may_be_answer, rows_in
 
 RAW = '<think>\nHm.\n</think>\n\n<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>'
@@ -33,10 +35,16 @@ def deltas(text: str) -> list[dict[str, Any]]:
 ANSWERS = {
     "chat": (chat({"content": RAW}, "length"), Answer(CHAT, (Output(RAW, "length"),))),
     "no reason": (chat({"content": RAW}, None), Answer(CHAT, (Output(RAW),))),
-    "half parsed": (
-        chat({"content": RAW, "reasoning_content": "Hm."}),
-        Answer(CHAT, (Output(RAW, "stop"),), ("reasoning_content",)),
+    "without reasoning": (
+        chat({"content": RAW, "reasoning_content": "Hm.", "reasoning": "Hm."}),
+        Answer(CHAT, (Output(RAW, "stop", "Hm."),), ("reasoning_content", "reasoning")),
     ),
+    "half parsed": (
+        chat({"content": RAW, "reasoning_content": "Hm.", "tool_calls": [CALL]}),
+        Answer(CHAT, (), ("reasoning_content", "tool_calls")),
+    ),
+    "empty": (chat({"content": ""}), Answer(CHAT, (Output("", "stop"),))),
+    "without text": (chat({"content": None}), Answer(CHAT)),
     "parsed": (
         chat({"content": "Fine.", "reasoning": "Hm.", "tool_calls": [CALL]}),
         Answer(CHAT, (), ("reasoning", "tool_calls")),
@@ -60,7 +68,11 @@ ANSWERS = {
     ),
     "messages, parsed": (
         {"type": "message", "content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Fine."}]},
-        Answer("an answer of Messages", (), ("thinking",)),
+        Answer("an answer of Messages", (Output("Fine.", None, "Hm."),), ("thinking",)),
+    ),
+    "messages with a call": (
+        {"type": "message", "content": [{"type": "text", "text": RAW}, {"type": "tool_use", "name": "f"}]},
+        Answer("an answer of Messages", (), ("tool_use",)),
     ),
     "responses": (
         {"object": "response", "output": [{"type": "message", "content": [{"type": "output_text", "text": RAW}]}]},
@@ -82,7 +94,7 @@ def test_streams_of_chunks() -> None:
     chunks = [*deltas(RAW), {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}, {"choices": []}]
     assert answer_in(events(*chunks)) == Answer(CHAT, (Output(RAW, "length"),))
     assert answer_in(events({"choices": [{"index": 0, "delta": {"reasoning": "Hm."}}]})) == Answer(
-        CHAT, (), ("reasoning",)
+        CHAT, (Output("", None, "Hm."),), ("reasoning",)
     )
     assert answer_in(events({"type": "content_block_delta"})) == Answer("a stream of Messages", (), ("as a stream",))
     assert may_be_answer(events(*chunks)[:30])
@@ -175,6 +187,74 @@ def test_an_answer_that_was_parsed_is_an_error(tmp_path: Path, capsys: pytest.Ca
     for command in (["guess"], ["parse", "--format", "hermes"], ["parse", "--format", "hermes", "--stream"]):
         assert main([*command, str(file)]) == 2
         assert capsys.readouterr() == ("", wrong)
+
+
+HALF = (
+    " is an answer of Chat Completions without the raw output: the server parsed it already (reasoning_content, "
+    'tool_calls); give the raw output: from untemplate\'s gateway with "untemplate": {"raw": true} in the request, '
+    'from vLLM and SGLang with "skip_special_tokens": false and a server that was started without parsers'
+)
+OWN = (
+    "the server took reasoning out of it, and its content has reasoning of its own; give the raw output: "
+    'from untemplate\'s gateway with "untemplate": {"raw": true} in the request, from vLLM and SGLang with '
+    '"skip_special_tokens": false and a server that was started without parsers'
+)
+
+
+def test_parse_and_batch_give_the_same_verdict_on_a_half_parsed_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`parse` noted what the server had taken, and `batch` counted the row as clean, without its reasoning and with
+    half of its calls."""
+    call = RAW.partition("</think>\n\n")[2]
+    calls = {"content": call, "reasoning_content": "First f, then g.", "tool_calls": [CALL]}
+    reasoning = {"content": call, "reasoning_content": "First f."}
+    both = {"content": RAW, "reasoning_content": "First f."}
+    file, out = tmp_path / "rows.jsonl", tmp_path / "out.jsonl"
+    file.write_text("".join(json.dumps(chat(one)) + "\n" for one in (calls, reasoning, both)))
+    named = ["--format", "hermes+qwen3"]
+    assert main(["batch", str(file), "-o", str(out), *named, "--quiet", "--processes", "1"]) == 0
+    capsys.readouterr()
+    half, merged, own = map(json.loads, out.read_text().splitlines())
+    assert half["error"]["problem"] == f"the row{HALF}"
+    assert own["error"]["problem"] == OWN
+    assert merged["message"]["reasoning"] == "First f."
+    assert [c["function"]["name"] for c in merged["message"]["tool_calls"]] == ["f"]
+
+    def parse(message: dict[str, Any], *options: str) -> tuple[str, str]:
+        file.write_text(json.dumps(chat(message)))
+        main(["parse", *named, *options, str(file)])
+        return capsys.readouterr()
+
+    assert parse(calls) == ("", f"untemplate: error: {file}{HALF}\n")
+    note = (
+        f"untemplate: {file} is an answer of Chat Completions: its content is read, from which the server took "
+        "reasoning_content\n"
+    )
+    assert parse(both) == ("", f"{note}untemplate: error: {file}: {OWN}\n")
+    printed, said = parse(reasoning, "--json")
+    assert (json.loads(printed)["message"]["reasoning"], said) == ("First f.", note)
+    assert json.loads(parse(reasoning, "--stream")[0].splitlines()[0]) == {"reasoning": "First f."}
+
+
+def test_reasoning_that_the_server_took_has_ended() -> None:
+    """Formats whose prompts open reasoning read the rest of an output as reasoning."""
+    for entry in entries():
+        parser = OutputParser.named(entry.name)
+        output = Output("Paris is nice.", None, "Hm.")
+        parsed = parser.parse(output.text, **output.context(parser.format))
+        assert output.put_back(parsed) == ""
+        assert (parsed.reasoning, parsed.content) == ("Hm.", "Paris is nice."), entry.name
+
+
+def test_an_empty_output_shows_no_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "output.txt"
+    file.write_text(" \n")
+    assert main(["parse", str(file)]) == 2
+    assert capsys.readouterr().err == (
+        "untemplate: error: the output is empty, and does not show its format: name it by --format NAME (`untemplate "
+        "guess FILE` ranks them), or --template, --model or --enforce-parser\n"
+    )
 
 
 def test_a_stream_of_an_api_is_read_as_a_stream(

@@ -121,6 +121,23 @@ def test_rows_of_answers_that_the_server_parsed(
     assert list(tmp_path.glob("out*")) == []
 
 
+def test_calls_without_tools(jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Numbers came out as text, and nothing said why: a batch API's answers do not have the tools of their requests."""
+    call = "<tool_call>\n<function=ping>\n<parameter=x>\n5\n</parameter>\n</function>\n</tool_call>"
+    for row, said in (
+        ({"output": call, "tools": TOOLS}, ""),
+        (
+            {"output": call},
+            "untemplate: calls in 2 rows without tools: their arguments are text, whatever type the tool declares; "
+            "--tools-column names the column of tools\n",
+        ),
+    ):
+        given = jsonl([row] * 2)
+        out = str(tmp_path / f"out{len(said)}.jsonl")
+        assert cli.main(["batch", given, "-o", out, "--format", "qwen3_coder", "--processes", "1"]) == 0
+        assert capsys.readouterr().err == said
+
+
 def test_no_row_parsed(jsonl: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     given = jsonl([{"output": None}] * 2)
     assert cli.main(["batch", given, "-o", str(tmp_path / "out.jsonl"), "--format", "hermes"]) == 3

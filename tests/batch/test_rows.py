@@ -68,7 +68,10 @@ def test_a_row_may_be_a_saved_answer(as_json: bool):
     several["choices"] *= 2
     error = read(several).error
     assert error is not None
-    assert error.problem == "the row is an answer of Chat Completions with 2 choices; a row has one"
+    assert error.problem == (
+        "the row is an answer of Chat Completions with 2 choices; a row has one: "
+        "jq -c '.choices[] as $one | .choices = [$one]' makes a row of each"
+    )
 
 
 def _result(record: Record) -> Any:
@@ -86,7 +89,52 @@ def test_a_row_may_be_of_a_batch_api():
     assert record.kept == {"custom_id": "r7"}
     assert (record.statuses, record.finish_reason) == (["ok"], "tool_calls")
     assert other.error is not None
-    assert (other.error.code, other.error.column) == ("missing", "output")
+    assert (other.error.code, other.error.column, other.error.problem) == ("failed", "output", "its request failed: no")
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"response": None, "error": {"code": "batch_expired", "message": "It took too long."}}, "It took too long."),
+        ({"response": None, "error": {"code": "batch_expired"}}, "batch_expired"),
+        ({"response": {"status_code": 500, "body": None}, "error": None}, "HTTP 500"),
+        ({"error": "out of memory"}, "out of memory"),
+    ],
+)
+def test_a_row_of_a_batch_api_that_failed(row: dict[str, Any], problem: str):
+    """The row was said to have no column 'output'."""
+    error = one(row).error
+    assert error is not None
+    assert (error.code, error.column, error.problem) == ("failed", "output", f"its request failed: {problem}")
+
+
+def test_an_answer_without_content_is_an_empty_output():
+    summary = Summary()
+    for row in (answer(""), {"output": ""}):
+        record = one(row)
+        assert record.error is None
+        summary.add(record)
+    assert (summary.flawed, summary.unanswered) == (2, 2)
+
+
+def test_a_row_whose_output_has_another_name():
+    error = one({"completion": "Hi."}).error
+    assert error is not None
+    assert error.problem == "the row has no column 'output'; 'completion' has text (--output-column completion)"
+
+
+def test_finish_reasons_of_other_apis():
+    """A cut output was kept as a clean one whose finish reason is ``MAX_TOKENS``."""
+    given = ["max_tokens", "MAX_TOKENS", "incomplete", "end_turn", "STOP", "stop_sequence", "completed", "abort"]
+    found = [
+        record.finish_reason for record in parse_many([{"output": "Hi", "finish_reason": r} for r in given], "hermes")
+    ]
+    assert found == ["length", "length", "length", "stop", "stop", "stop", "stop", "abort"]
+
+
+def test_an_empty_cell_of_tools_is_none():
+    """CSV has no null."""
+    assert one({"output": output(), "tools": ""}).statuses == ["ok"]
 
 
 def test_the_format_of_each_row():

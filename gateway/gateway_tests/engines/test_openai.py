@@ -11,9 +11,11 @@ import msgspec
 import pytest
 
 from untemplate import OutputParser
+from untemplate._internal.deltas import assemble
 from untemplate._internal.sse import EventReader
 from untemplate.formats import named
 from untemplate.messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
+from untemplate_gateway.choice import ChoiceStream
 from untemplate_gateway.engines.base import Embeddings, Engine, EngineChunk, Health, Job, Scores
 from untemplate_gateway.engines.chunks import _Usage, logprobs_of, read_chunk, usage_of
 from untemplate_gateway.engines.llamacpp_wire import piece_of
@@ -21,6 +23,7 @@ from untemplate_gateway.engines.openai import OpenAIChatEngine, OpenAIEngine
 from untemplate_gateway.engines.wire import Client
 from untemplate_gateway.errors import ApiError, EngineError
 from untemplate_gateway.generation import Generation, Sampling, Thinking, TokenLogprob, Usage
+from untemplate_gateway.prompt import Prompt
 
 from .upstream import DIE, WAIT, Answer, Upstream, events
 
@@ -820,6 +823,52 @@ def test_a_server_that_parses_is_reported_once(
     url = run({"/v1/chat/completions": Answer(events(*chunks))}, act, chat=True, models={"owned_by": server})
     warned = [record.getMessage() for record in caplog.records if "upstream" in record.getMessage()]
     assert warned == ([] if shown is None else [f"upstream {url}, model 'm': {shown}"])
+
+
+MARKUP = '<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>'
+TWICE = "tool_calls: the upstream parsed a call and left it in the content as well; made once"
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "streamed"])
+@pytest.mark.parametrize(
+    ("content", "sent", "made", "notes"),
+    [
+        (MARKUP, {"x": 1}, [{"x": 1}], [TWICE]),
+        (f"<think>\nHm.\n</think>\n\nSure.\n{MARKUP}", {"x": 1}, [{"x": 1}], [TWICE]),
+        (MARKUP, {"x": 2}, [{"x": 1}, {"x": 2}], []),
+        ("Sure.", {"x": 1}, [{"x": 1}], []),
+    ],
+)
+def test_a_call_that_the_server_parsed_and_left_in_the_content_is_made_once(
+    content: str, sent: Any, made: list[Any], notes: list[str], whole: bool
+):
+    """It ran twice. A call that the server missed is still made."""
+    calls = [call(0, "a1", "f", json.dumps(sent))]
+    if whole:
+        message = {"role": "assistant", "content": content, "tool_calls": calls}
+        answer = Answer.json({"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]})
+    else:
+        text = [delta(content=content[at : at + 7]) for at in range(0, len(content), 7)]
+        parts = [call(0, "a1", "f", ""), call(0, None, None, '{"x"'), call(0, None, None, f": {sent['x']}}}")]
+        answer = Answer(events(*text, *(delta(tool_calls=[part]) for part in parts), delta("tool_calls")))
+    found = run({"/v1/chat/completions": answer}, lambda engine, _: pieces(engine, chat_job()), chat=True)
+    asked = Generation(model="m", tools=TOOLS)
+    stream = OutputParser.named("hermes+qwen3").stream(tools=TOOLS, collect=True)
+    choice = ChoiceStream(0, asked, stream, Prompt("", None))
+    steps = [step for chunk in found for step in choice.feed(chunk)]
+    last, ended = choice.finish()
+    streamed = assemble([step[0] for step in [*steps, *last]])
+    for message in (ended.parsed, streamed):
+        assert [json.loads(one.function.arguments) for one in message.tool_calls] == made
+    assert "<tool_call>" not in (ended.parsed.content or "")
+    assert (ended.finish_reason, asked.notes.texts) == ("tool_calls", notes)
+
+
+def test_text_after_calls_that_the_server_parsed_is_not_parsed_for_calls():
+    answer = Answer(events(delta(tool_calls=[call(0, "a1", "f", '{"x": 1}')]), delta(content=MARKUP), delta("stop")))
+    found = run({"/v1/chat/completions": answer}, lambda engine, _: pieces(engine, chat_job()), chat=True)
+    assert [one.delta for one in found if one.delta is not None][1:] == [DeltaMessage(content=MARKUP)]
+    assert [one.text for one in found if one.text] == []
 
 
 def test_a_call_that_the_server_missed_is_numbered_behind_the_one_that_it_found():

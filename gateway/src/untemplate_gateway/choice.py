@@ -7,10 +7,14 @@ has no effect in reasoning, markup and arguments. Requests without them take a s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+import msgspec
+
+from untemplate._internal.deltas import merge_tool_calls
 from untemplate._internal.machine.ledger import CONTENT_TEXT
 from untemplate._internal.stream import Stream
-from untemplate.messages import DeltaMessage, Item, ParsedOutput
+from untemplate.messages import DeltaMessage, DeltaToolCall, Item, ParsedOutput
 
 from .engines.base import EngineChunk
 from .generation import Ended, Generation, TokenLogprob, Usage
@@ -65,6 +69,9 @@ class ChoiceStream:
         plain = plain and not self._ends
         self._feed: Callable[[EngineChunk], list[Step]] = self._feed_plain if plain else self._feed_all
         self.feed = self._feed if self.ids is None else self._feed_ids
+        self._held_calls: list[DeltaToolCall] | None = None
+        """Calls that the server parsed, while its content has calls as well: those that are equal are made once."""
+        self._passes_calls = False
         self.left = False
         """True if the engine's stream is to be closed: at a stop string, or when the reasoning budget is used up."""
 
@@ -128,7 +135,30 @@ class ChoiceStream:
             usage.completion_ns += chunk.usage.completion_ns
             if chunk.usage.completion_tokens:
                 self.tokens = self._before + chunk.usage.completion_tokens
-        return stream.feed(text, ids) if delta is None else stream.accept(delta)
+        if delta is None:
+            return stream.feed(text, ids)
+        return stream.accept(delta) if delta.tool_calls is None else self._called(delta)
+
+    def _called(self, delta: DeltaMessage) -> list[DeltaMessage]:
+        """Take calls that the server parsed. They wait for the end if its content has calls too."""
+        if self._held_calls is None and (self._passes_calls or not self.stream.begins_call):
+            self._passes_calls = True
+            return self.stream.accept(delta)
+        self._held_calls = [*(self._held_calls or ()), *(delta.tool_calls or ())]
+        return []
+
+    def _further_calls(self) -> list[DeltaMessage]:
+        """Return those calls that waited and are not in the content."""
+        if not self._held_calls:
+            return []
+        made = [_meaning(call.function) for call in self.stream.calls()]
+        deltas: list[DeltaMessage] = []
+        for call in merge_tool_calls(self._held_calls):
+            if _meaning(call.function) in made:
+                self._notes.add("tool_calls: the upstream parsed a call and left it in the content as well; made once")
+            else:
+                deltas += self.stream.accept(DeltaMessage(tool_calls=[call]))
+        return deltas
 
     @property
     def over_budget(self) -> bool:
@@ -166,7 +196,8 @@ class ChoiceStream:
             reason: finish reason that replaces the engine's (``error``).
         """
         reason = reason or ("stop" if self.stopped is not None else self.finish_reason)
-        rest = self.stream.finish(reason or "stop")
+        rest = self._further_calls()
+        rest += self.stream.finish(reason or "stop")
         steps = self._through(rest) if self.stopped is None else []
         if self.stopped is None and self._stops is not None:
             steps += self._checked([DeltaMessage(content=text) for text in self._stops.rest()])
@@ -224,6 +255,15 @@ class ChoiceStream:
                 self._logprobs += found
             steps.append((delta, found))
         return steps
+
+
+def _meaning(function: Any) -> tuple[str, Any]:
+    """Return the name and the arguments of a call, as a value where they are JSON."""
+    name, arguments = (function.name or "", function.arguments or "") if function is not None else ("", "")
+    try:
+        return name, msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return name, arguments
 
 
 def _parts(delta: DeltaMessage) -> list[DeltaMessage]:

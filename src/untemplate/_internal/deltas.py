@@ -18,8 +18,19 @@ from ..messages import (
 
 _REASONING: Final[ItemType] = "reasoning"
 _CONTENT: Final[ItemType] = "content"
+REASONS: Final = {
+    "completed": "stop",
+    "incomplete": "length",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "tool_use": "tool_calls",
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+}
+"""Finish reason of another API → that of Chat Completions."""
 
-__all__ = ["assemble", "finish_reason_of", "merge_deltas", "merge_tool_calls"]
+__all__ = ["REASONS", "assemble", "finish_reason_of", "merge_deltas", "merge_tool_calls"]
 
 
 def assemble(deltas: Iterable[DeltaMessage], finish_reason: str | None = "stop") -> ParsedOutput:

@@ -1,7 +1,9 @@
 """Finds the raw outputs in texts that hold more than one output: an API's answer as JSON, and rows as JSON.
 
-* An answer has what the server made of the output. Where the server left the markers in the content, the content is
-  the raw output; where it parsed the output, the raw output is not in it, and `Answer.problem` gives the reason.
+* An answer has what the server made of the output. If the server took nothing out of it, its content is the raw output.
+* If it took the reasoning, the content is the rest of the output, and the reasoning is put back (`Output.put_back`).
+* If it took calls, the raw output is not in it, and `Answer.problem` gives the reason: what it left may be a copy of
+  them, or a call beside them.
 * Rows are a JSON array, or lines of JSON: each is a text, an object with the text in a column, or an answer.
 """
 
@@ -14,16 +16,31 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from ..format import Format
+from ..format._markers import text_of
+from ..messages import Item, ParsedOutput
 from .backends.recognition import markers_in
+from .deltas import REASONS
 from .sse import EventReader
 
-__all__ = ["OUTPUT", "Answer", "Output", "answer_in", "answer_of", "columns_in", "may_be_answer", "rows_in"]
+__all__ = [
+    "OUTPUT",
+    "Answer",
+    "Output",
+    "answer_in",
+    "answer_of",
+    "columns_in",
+    "failure_of",
+    "may_be_answer",
+    "rows_in",
+]
 
 _GIVE: Final = (
     'give the raw output: from untemplate\'s gateway with "untemplate": {"raw": true} in the request, from vLLM and '
     'SGLang with "skip_special_tokens": false and a server that was started without parsers'
 )
-_PARSED: Final = ("reasoning_content", "reasoning", "thinking", "tool_calls")
+_REASONING: Final = ("reasoning_content", "reasoning", "thinking")
+_PARSED: Final = (*_REASONING, "tool_calls")
 """Members of a message that a server makes of an output."""
 _ANSWER: Final = re.compile(r'\s{0,64}(?:data:|event:|\{(?=[^\x00]{0,4000}"(?:choices|object|done|type)"))')
 OUTPUT: Final = "output"
@@ -36,6 +53,25 @@ class Output:
 
     text: str
     finish_reason: str | None = None
+    reasoning: str = ""
+    """Reasoning that the server took out of it."""
+
+    def context(self, fmt: Format) -> dict[str, Any]:
+        """Return the arguments of `OutputParser.parse` that it needs: reasoning that the server took has ended."""
+        if not self.reasoning or fmt.reasoning is None:
+            return {}
+        prompt = f"{text_of(fmt.reasoning.open)}\n\n{fmt.reasoning.close.text}\n\n"
+        return {"prompt": prompt, "prompt_token_ids": None}
+
+    def put_back(self, parsed: ParsedOutput) -> str:
+        """Put the reasoning that the server took before a message. Return the reason if that is not possible."""
+        if not self.reasoning:
+            return ""
+        if parsed.reasoning is not None:
+            return f"the server took reasoning out of it, and its content has reasoning of its own; {_GIVE}"
+        parsed.reasoning = self.reasoning
+        parsed.items.insert(0, Item(type="reasoning", text=self.reasoning))
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +206,19 @@ def answer_of(value: Any) -> Answer | None:
     return None
 
 
+def failure_of(value: Mapping[str, Any]) -> str:
+    """Return the error that a batch API wrote instead of an answer; empty without one."""
+    response = value.get("response")
+    body = response.get("body") if isinstance(response, dict) else None
+    for holder in (value, body):
+        error = holder.get("error") if isinstance(holder, dict) else None
+        said = error.get("message") or error.get("code") if isinstance(error, dict) else error
+        if isinstance(said, str) and said:
+            return f"its request failed: {said:.200}"
+    status = response.get("status_code") if isinstance(response, dict) else None
+    return f"its request failed: HTTP {status}" if isinstance(status, int) and status >= 400 else ""
+
+
 def _objects(value: Any) -> list[dict[str, Any]]:
     """Return a list of objects; an empty one for any other value."""
     return value if isinstance(value, list) and all(isinstance(one, dict) for one in value) else []
@@ -179,7 +228,7 @@ def _of_choices(choices: Sequence[dict[str, Any]]) -> Answer | None:
     if all(isinstance(one.get("text"), str) for one in choices):
         return Answer(
             "an answer of Completions",
-            tuple(Output(one["text"], _reason(one.get("finish_reason"))) for one in choices),
+            tuple(output for one in choices for output in _left(one["text"], {}, one.get("finish_reason"))),
             read="text",
         )
     if not all(isinstance(one.get("message"), dict) for one in choices):
@@ -195,19 +244,19 @@ def _of_messages(what: str, messages: Sequence[tuple[Mapping[str, Any], Any, Any
     read = "content"
     for message, reason, reports in messages:
         content = message.get("content")
-        taken = [name for name in _PARSED if message.get(name)]
+        taken = {name: message[name] for name in _PARSED if message.get(name)}
         if isinstance(reports, dict) and isinstance(reports.get("raw"), str):
-            content, taken, read = reports["raw"], [], "raw output"
+            content, taken, read = reports["raw"], {}, "raw output"
         parsed.update(dict.fromkeys(taken))
-        if isinstance(content, str) and content and (not taken or any(markers_in(content))):
-            outputs.append(Output(content, _reason(reason)))
+        if isinstance(content, str) or taken:
+            outputs += _left(content if isinstance(content, str) else "", taken, reason)
     return Answer(what, tuple(outputs), tuple(parsed), read)
 
 
 def _of_blocks(what: str, blocks: Sequence[dict[str, Any]], reason: Any) -> Answer:
     """Return the answer of blocks of text, reasoning and calls."""
     texts: list[str] = []
-    parsed: dict[str, None] = {}
+    parsed: dict[str, Any] = {}
     for block in blocks:
         inner = block.get("content") if block.get("type") == "message" else [block]
         for part in inner if isinstance(inner, list) else ():
@@ -215,17 +264,16 @@ def _of_blocks(what: str, blocks: Sequence[dict[str, Any]], reason: Any) -> Answ
             if isinstance(text, str) and part.get("type") in ("text", "output_text"):
                 texts.append(text)
             elif isinstance(part, dict):
-                parsed[str(part.get("type"))] = None
-    content = "".join(texts)
-    left = content and (not parsed or any(markers_in(content)))
-    return Answer(what, (Output(content, _reason(reason)),) if left else (), tuple(parsed))
+                parsed[str(part.get("type"))] = part.get("thinking")
+    return Answer(what, _left("".join(texts), parsed, reason), tuple(parsed))
 
 
-def _reason(value: Any) -> str | None:
-    """Return the finish reason of an answer, in the words of Chat Completions; ``None`` without one."""
-    if not isinstance(value, str) or not value:
-        return None
-    return {"max_tokens": "length", "end_turn": "stop"}.get(value, value)
+def _left(content: str, taken: Mapping[str, Any], reason: Any) -> tuple[Output, ...]:
+    """Return the output of a content, out of which a server may have taken parts; none if they were not reasoning."""
+    if not all(name in _REASONING and isinstance(value, str) for name, value in taken.items()):
+        return ()
+    reason = REASONS.get(reason, reason) if isinstance(reason, str) and reason else None
+    return (Output(content, reason, next(iter(taken.values()), "")),)
 
 
 # -- Streams ------------------------------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..messages import DeltaMessage, ParsedOutput
+from ..messages import DeltaMessage, ParsedOutput, ToolCall
 from ..policy import Policy
 from .backends.stream import StreamBackend
-from .deltas import Collected, finish_reason_of
+from .deltas import REASONS, Collected, finish_reason_of
 from .machine.snapshot import Snapshot
 from .reasoning_field import name_reasoning
 from .tokens.decoding import Detokenizer, TokenTable
@@ -138,7 +138,8 @@ class Stream:
         """End the output and return the deltas of what was still open. Later calls return nothing.
 
         Args:
-            finish_reason: the engine's; see :attr:`finish_reason`.
+            finish_reason: the engine's; see :attr:`finish_reason`. Words of Messages, Responses and Gemini become those
+                of Chat Completions.
 
         Raises:
             TypeError: ``finish_reason`` is neither a str nor None.
@@ -152,8 +153,8 @@ class Stream:
         rest = self._detokenizer.finish() if self._detokenizer is not None else ""
         deltas = self._taken(self._backend.feed_tokens(rest, (), ())) if rest else []
         self._finished = True
-        self._finish_reason = finish_reason
-        deltas = deltas + self._taken(self._backend.finish(finish_reason))
+        self._finish_reason = reason = REASONS.get(finish_reason or "", finish_reason)
+        deltas = deltas + self._taken(self._backend.finish(reason))
         self._plain = False
         return deltas
 
@@ -188,6 +189,15 @@ class Stream:
     def in_reasoning(self) -> bool:
         """True while the output is inside reasoning."""
         return self._backend.in_reasoning
+
+    @property
+    def begins_call(self) -> bool:
+        """True if the output so far has a call, or is inside what may be one."""
+        return self._backend.has_calls or self._backend.in_call
+
+    def calls(self) -> list[ToolCall]:
+        """Return the calls of the deltas so far, where they are collected."""
+        return [] if self._collected is None else self._collected.message().tool_calls
 
     @property
     def marked(self) -> Sequence[tuple[int, int, int]]:

@@ -230,6 +230,7 @@ def _works(paths: Sequence[str], output: str, state: _Checkpoint, temporary: Ite
 def _parse_piece(parser: RowParser, work: _Work) -> _Parsed:
     piece = work.piece
     summary = Summary()
+    untyped = parser.untyped
     file = piece.file if work.several else ""
     records: Iterator[Record] = (parser.record(values, row, file) for row, values in rows_of(piece))
     if piece.problem:
@@ -243,6 +244,7 @@ def _parse_piece(parser: RowParser, work: _Work) -> _Parsed:
             tables.append(record)
         else:
             lines.append(encode_record(record))
+    summary.untyped = parser.untyped - untyped
     data = _compressed(
         work.output, _table(tables, types_of(piece)) if parquet else b"".join(line + b"\n" for line in lines)
     )

@@ -10,6 +10,7 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -18,12 +19,12 @@ import msgspec
 from .._internal.backends.call_log import no_warnings
 from .._internal.guess import Sample
 from .._internal.output_parser import OutputParser
-from .._internal.saved import OUTPUT, Output, answer_of
+from .._internal.saved import OUTPUT, Output, answer_of, failure_of
 from .._internal.suggestions import did_you_mean
 from .._internal.tokens.decoding import load_tokenizer
 from .._internal.tokens.spans import Straddling, TokenSpan
 from ..errors import IncompatibleFormatsError, UnknownFormatError
-from ..format import Format
+from ..format import ElementArguments, Format, TaggedArguments
 from ..formats import named
 from ..messages import Diagnostic, ParsedOutput, Span
 from ..policy import Policy
@@ -45,6 +46,9 @@ __all__ = [
 
 _MOST_TOOLS: Final = 4096
 """Tool lists that are kept; beyond that all are forgotten."""
+_SPLIT: Final = ": jq -c '.choices[] as $one | .choices = [$one]' makes a row of each"
+_OTHER_NAMES: Final = ("text", "completion", "generated_text")
+"""Names that other programs give the column of outputs."""
 _RESULT: Final = frozenset(
     ("row", "file", "format", "message", "finish_reason", "statuses", "reasons", "diagnostics", "spans", "tokens",
      "straddling", "error")
@@ -60,7 +64,7 @@ class Columns(msgspec.Struct, frozen=True, kw_only=True):
     ids: str | None = None
     """Token ids of the output, instead of its text; used only if named."""
     tools: str | None = None
-    """Tools of the request: a list, or JSON text."""
+    """Tools of the request: a list, or JSON text; null and an empty text, as of a CSV file: not known."""
     prompt: str | None = None
     """The prompt, as text or token ids."""
     finish_reason: str | None = None
@@ -102,8 +106,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 class RowError(msgspec.Struct, frozen=True, omit_defaults=True):
     """The reason why a row was not parsed.
 
-    ``code`` is ``json`` (not a JSON object), ``missing`` (a column), ``type`` or ``value`` (of a column), or ``file``
-    (its file cannot be read any further). ``input`` is the row as it was; ``input_base64`` if it is not UTF-8.
+    ``code`` is ``json`` (not a JSON object), ``missing`` (a column), ``type`` or ``value`` (of a column), ``failed``
+    (its request), or ``file`` (its file cannot be read any further). ``input`` is the row as it was; ``input_base64``
+    if it is not UTF-8.
     """
 
     code: str
@@ -176,6 +181,7 @@ class RowParser:
 
     Attributes:
         spans: true if records have the regions of their outputs.
+        untyped: rows so far with calls whose values have no types, because the row has no tools.
 
     Raises:
         ValueError: the settings do not fit together.
@@ -185,6 +191,7 @@ class RowParser:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings.check()
         self.spans: bool = settings.spans
+        self.untyped: int = 0
         self._columns = settings.columns
         tokenizer = settings.tokenizer
         self._tokenizer = load_tokenizer(tokenizer) if isinstance(tokenizer, str) else tokenizer
@@ -208,9 +215,13 @@ class RowParser:
         context = self._context(values)
         record = Record(row=row, file=file, format="" if columns.format is None else parser.format.name)
         if columns.ids is None:
-            text = _output(values, columns, context)
+            output = _output(values, columns, context)
+            text = output.text
+            context |= output.context(parser.format)
             with no_warnings():  # the record has the statuses, and a log line names no row
                 parsed = parser.parse(text, spans=self.spans, seed=_seed(row, file, text), **context)
+            if problem := output.put_back(parsed):
+                raise Refused("value", OUTPUT, problem)
         else:
             ids = ids_of(values, columns.ids)
             try:
@@ -221,6 +232,7 @@ class RowParser:
             parsed = found.output
             if self.spans:
                 record.tokens, record.straddling = found.spans, found.straddling
+        self.untyped += bool(parsed.tool_calls and context["tools"] is None and _types_by_tools(parser.format))
         _fill(record, parsed, self.spans)
         if self._settings.keep:
             record.kept = values.kept(self._settings.keep)
@@ -241,7 +253,7 @@ class RowParser:
         """
         found = columns_of(values)
         context = self._context(found)
-        text = _output(found, self._columns, context)
+        text = _output(found, self._columns, context).text
         return Sample(text, context["tools"], context["prompt"], context["finish_reason"], row)
 
     def _parser_of(self, values: JsonRow | MappingRow) -> OutputParser:
@@ -277,7 +289,7 @@ class RowParser:
         try:
             tools = values.get(name)
             if isinstance(tools, str):
-                tools = msgspec.json.decode(tools)
+                tools = msgspec.json.decode(tools) if tools and not tools.isspace() else None
             read = None if tools is None else ToolSet(tools)
         except msgspec.DecodeError as error:
             raise Refused("value", name, f"not JSON: {error}") from None
@@ -421,12 +433,12 @@ def _text(values: JsonRow | MappingRow, column: str | None, usual: str, default:
     return default
 
 
-def _output(values: JsonRow | MappingRow, columns: Columns, context: dict[str, Any]) -> str:
+def _output(values: JsonRow | MappingRow, columns: Columns, context: dict[str, Any]) -> Output:
     """Return the raw output of a row. The finish reason of an answer is set in the context."""
     found = _found_output(values, columns.output)
     if found.finish_reason is not None and columns.finish_reason is None:
         context["finish_reason"] = found.finish_reason
-    return found.text
+    return found
 
 
 def _found_output(values: JsonRow | MappingRow, column: str | None) -> Output:
@@ -434,14 +446,32 @@ def _found_output(values: JsonRow | MappingRow, column: str | None) -> Output:
     try:
         return Output(_text(values, column, OUTPUT, None))
     except Refused:
-        answer = None if column is not None else answer_of({name: values.get(name) for name in values.names()})
+        if column is not None:
+            raise
+        row = {name: values.get(name) for name in values.names()}
+        answer = answer_of(row)
         if answer is None:
+            _explain_missing(row)
             raise
     if problem := answer.problem("the row"):
         raise Refused("value", OUTPUT, problem)
-    if len(answer.outputs) > 1:
-        raise Refused("value", OUTPUT, f"the row is {answer.what} with {len(answer.outputs)} choices; a row has one")
+    if (count := len(answer.outputs)) > 1:
+        raise Refused("value", OUTPUT, f"the row is {answer.what} with {count} choices; a row has one{_SPLIT}")
     return answer.outputs[0]
+
+
+def _explain_missing(row: Mapping[str, Any]) -> None:
+    """Refuse a row without an output, if it shows why it has none.
+
+    Raises:
+        Refused: its request failed, or a column with another name has the output.
+    """
+    if failure := failure_of(row):
+        raise Refused("failed", OUTPUT, failure) from None
+    for name in _OTHER_NAMES:
+        if OUTPUT not in row and isinstance(row.get(name), str):
+            hint = f"; {name!r} has text (--output-column {name})"
+            raise Refused("missing", OUTPUT, f"the row has no column {OUTPUT!r}{hint}") from None
 
 
 def lacks_output(values: Any, column: str | None) -> str:
@@ -452,7 +482,7 @@ def lacks_output(values: Any, column: str | None) -> str:
     try:
         _found_output(columns_of(values), column)
     except Refused as refused:
-        if refused.code == "value":
+        if refused.code in ("value", "failed"):
             return refused.problem
         return f"its columns: {', '.join(names)}; --output-column names one"
     return ""
@@ -481,6 +511,16 @@ def _prompt(values: JsonRow | MappingRow, column: str | None) -> tuple[str | Non
     if isinstance(value, list) and all(type(i) is int for i in value):
         return None, value
     raise Refused("type", column or "prompt", f"expected text or a list of token ids, got {_kind(value)}")
+
+
+@cache
+def _types_by_tools(fmt: Format) -> bool:
+    """True if values of calls have their types from the tools: between tags a number looks like a text."""
+    written = [getattr(tools.body, "arguments", None) for tools in fmt.tools]
+    return any(
+        isinstance(one, ElementArguments) or (isinstance(one, TaggedArguments) and not one.writes_types)
+        for one in written
+    )
 
 
 def _kind(value: Any) -> str:

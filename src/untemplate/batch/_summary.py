@@ -18,6 +18,7 @@ _OTHERS: Final = "(others)"
 """Models can write any name of a tool, so only so many are counted by name."""
 
 _GUESS: Final = "untemplate guess shows whether the format is right"
+_UNTYPED: Final = "their arguments are text, whatever type the tool declares; --tools-column names the column of tools"
 _ADVICE: Final = {"stray_close": "if the prompts open reasoning, give the column with the prompts"}
 """Code → what to do if most rows have it."""
 
@@ -49,6 +50,8 @@ class Summary(msgspec.Struct):
     formats: dict[str, int] = {}
     tools: dict[str, int] = {}
     problems: dict[str, int] = {}
+    untyped: int = 0
+    """Rows with calls whose values have no types, because the row has no tools; of a run, not of its records."""
 
     def add(self, record: Record) -> None:
         """Count one record."""
@@ -101,13 +104,16 @@ class Summary(msgspec.Struct):
         return self.errors > 0 or any(status != "ok" for status in self.statuses)
 
     def doubts(self) -> list[str]:
-        """Return signs of a wrong format: a part that never occurs, a diagnostic of most rows."""
+        """Return signs of a wrong format (a part that never occurs, a diagnostic of most rows), and of tools that are
+        missing."""
         parsed = self.rows - self.errors
+        untyped = [f"calls in {self.untyped:,} rows without tools: {_UNTYPED}"] if self.untyped else []
         if parsed < _FEWEST_ROWS:
-            return []
+            return untyped
         parts = {"reasoning": self.reasoning, "content": self.content, "calls": self.calls}
         missing = " and ".join(part for part, count in parts.items() if not count)
-        found = [f"{missing} in 0 of {parsed:,} rows; if the model writes any, {_GUESS}"] if missing else []
+        found = untyped
+        found += [f"{missing} in 0 of {parsed:,} rows; if the model writes any, {_GUESS}"] if missing else []
         for code, rows in self.flawed_rows.items():
             if 2 * rows > parsed:
                 advice = _ADVICE.get(code, _GUESS)

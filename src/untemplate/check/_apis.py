@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from .._internal.deltas import REASONS
 from ._behaviour import STORY, WEATHER
 from ._cases import TOOLS
 from ._client import Answer
@@ -20,16 +21,6 @@ from ._compare import compare
 from ._model import Call, Message, Result
 from ._reading import Malformed, objects
 from ._session import Refused, ServerCheck, Session
-
-_REASONS: Final = {
-    "completed": "stop",
-    "incomplete": "length",
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "tool_use": "tool_calls",
-}
-"""Finish reason of another API → that of Chat Completions."""
 
 
 def checks() -> Iterator[ServerCheck]:
@@ -153,7 +144,7 @@ def _response(value: dict[str, Any]) -> Message:
             content += text
         elif item.get("type") == "function_call":
             calls.append(Call(str(item.get("name")), str(item.get("arguments"))))
-    reason = _REASONS.get(str(value.get("status")), str(value.get("status")))
+    reason = REASONS.get(str(value.get("status")), str(value.get("status")))
     reason = "tool_calls" if calls and reason == "stop" else reason
     return Message(reasoning=reasoning, content=content, calls=tuple(calls), finish_reason=reason)
 
@@ -202,5 +193,5 @@ def _message(blocks: list[dict[str, Any]], reason: Any) -> Message:
         reasoning=texts["thinking"],
         content=texts["text"],
         calls=calls,
-        finish_reason=_REASONS.get(str(reason), str(reason)),
+        finish_reason=REASONS.get(str(reason), str(reason)),
     )

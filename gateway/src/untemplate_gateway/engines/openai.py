@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, Final
 
-from ..generation import Constraint, Generation
+from untemplate.messages import DeltaMessage
+
+from ..generation import Constraint, Generation, TokenLogprob
 from . import llamacpp_wire
 from .base import EngineChunk, EngineError, Job, Takes
 from .chunks import ServerDelta, ended, ended_early, logprobs_of, parsed_by_server, read_chunk, reason_of, usage_of
@@ -188,9 +190,7 @@ class OpenAIChatEngine(Upstream):
             raise EngineError("a chat upstream takes messages, not prompts", status=500)
         fields = self._body(job, request)
         last: EngineChunk | None = None
-        parsed = False
-        begun: set[int] = set()
-        closed = not job.in_reasoning
+        answer = _HalfParsed(self, closed=not job.in_reasoning)
         async with (
             self._opened("/v1/chat/completions", fields, self._ours) as response,
             aclosing(self._events(response)) as events,
@@ -200,27 +200,17 @@ class OpenAIChatEngine(Upstream):
                 for choice in chunk.choices or ():
                     delta = choice.delta or choice.message or ServerDelta()
                     likely = None if job.logprobs is None else logprobs_of(choice.logprobs, job.logprobs)
-                    # Ids prove which markers are tokens; parsed parts contain no markers.
-                    ids = () if parsed else choice.token_ids or ()
-                    for part in parsed_by_server(delta, begun):
-                        parsed = True
-                        self._warn(f"sends {'calls' if begun else 'reasoning'} that it parsed itself")
-                        ids = ()
-                        yield EngineChunk(delta=part)
-                    if delta.content or ids:
-                        if parsed and not closed:
-                            closed = True
-                            yield EngineChunk(self._close())
-                        yield EngineChunk(delta.content or "", ids, None, likely)
+                    for part in answer.chunks(delta, choice.token_ids or (), likely):
+                        yield part
                     if choice.finish_reason is not None:
-                        if choice.finish_reason == "tool_calls" and not begun:
-                            self._warn("ends with tool_calls and sent none, so its parser read calls and lost them")
+                        if choice.finish_reason == "tool_calls" and not answer.begun:
+                            self.warn("ends with tool_calls and sent none, so its parser read calls and lost them")
                         last = EngineChunk(finish_reason=reason_of(choice.finish_reason))
                 if last is not None and chunk.usage is not None:
                     last.usage = usage_of(chunk.usage)
         yield ended(last)
 
-    def _warn(self, what: str) -> None:
+    def warn(self, what: str) -> None:
         """Log once that the server parses: what its parser breaks or drops cannot be mended here."""
         if not self._has_warned:
             self._has_warned = True
@@ -231,7 +221,7 @@ class OpenAIChatEngine(Upstream):
                 "upstream %s, model %r: %s; what its parser breaks stays broken: %s", self.url, self.model, what, remedy
             )
 
-    def _close(self) -> str:
+    def close_of_reasoning(self) -> str:
         """Return the marker that closes reasoning: the server removed it after reasoning that the prompt had opened."""
         reasoning = None if self.format is None else self.format.reasoning
         return "" if reasoning is None else reasoning.close.text
@@ -281,6 +271,38 @@ class OpenAIChatEngine(Upstream):
         if request.continue_final_message:
             fields |= {"continue_final_message": True, "add_generation_prompt": False}
         return fields
+
+
+class _HalfParsed:
+    """One answer of a server that may parse some of it."""
+
+    def __init__(self, engine: OpenAIChatEngine, *, closed: bool) -> None:
+        self._engine = engine
+        self._parsed = False
+        self._closed = closed
+        self.begun: set[int] = set()
+        """The calls whose name was sent."""
+
+    def chunks(
+        self, delta: ServerDelta, ids: Sequence[int], likely: list[TokenLogprob] | None
+    ) -> Iterator[EngineChunk]:
+        """Yield what a delta, or a whole message, adds: reasoning, text and calls, in this order."""
+        called = bool(self.begun)
+        parts = parsed_by_server(delta, self.begun)
+        # Ids prove which markers are tokens; parsed parts contain no markers.
+        ids = () if self._parsed or parts else ids
+        if parts:
+            self._parsed = True
+            self._engine.warn(f"sends {'calls' if self.begun else 'reasoning'} that it parsed itself")
+        yield from (EngineChunk(delta=part) for part in parts if part.tool_calls is None)
+        if called and delta.content:  # after calls that the server parsed, text is not parsed for more
+            yield EngineChunk(delta=DeltaMessage(content=delta.content))
+        elif delta.content or ids:
+            if self._parsed and not self._closed:
+                self._closed = True
+                yield EngineChunk(self._engine.close_of_reasoning())
+            yield EngineChunk(delta.content or "", ids, None, likely)
+        yield from (EngineChunk(delta=part) for part in parts if part.tool_calls is not None)
 
 
 def _sampled(server: str) -> frozenset[str]:

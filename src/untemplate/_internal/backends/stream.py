@@ -44,6 +44,11 @@ class StreamBackend(ABC):
         return False
 
     @property
+    def in_call(self) -> bool:
+        """True while the output is inside what may be a call."""
+        return False
+
+    @property
     def in_reasoning(self) -> bool:
         """True while the output is inside reasoning."""
         return False

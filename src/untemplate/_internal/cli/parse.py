@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ...errors import FormatError
+from ...messages import DeltaMessage
 from ..terminal import coloured, painted
 from . import common
 from .common import UsageError, policy_of, print_json, print_text, read, read_tools, text_of
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ...messages import Diagnostic, ParsedOutput
     from ...policy import Policy
     from ..output_parser import OutputParser
+    from ..saved import Output
     from ..stream import Stream
 
 
@@ -33,17 +35,17 @@ def run(arguments: argparse.Namespace) -> None:
         raise UsageError("--prompt and FILE cannot both be read from stdin")
     prompt = None if arguments.prompt is None else text_of(read(arguments.prompt, "--prompt"))
     tools = None if arguments.tools is None else read_tools(arguments.tools)
-    given = None
+    given = _given(arguments)
     if parser is None:
-        given = _whole(_given(arguments))
+        given = _whole(given)
         parser = _guessed(given, arguments, policy, tools, prompt)
     if arguments.html:
-        _print_page(parser, given or _given(arguments), arguments, tools, prompt)
+        _print_page(parser, given, arguments, tools, prompt)
         return
     try:
         stream = parser.stream(
             tools=tools,
-            prompt=prompt,
+            **({"prompt": prompt} | given.output.context(parser.format)),
             collect=not arguments.stream,
             spans=arguments.explain,
             seed="untemplate",
@@ -51,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
     except ValueError as error:
         raise UsageError(f"--tools {arguments.tools}: {error}") from None
     with common.noted():
-        _print(stream, given or _given(arguments), arguments, policy)
+        _print(stream, given, arguments, policy)
 
 
 def _print(stream: Stream, given: Given, arguments: argparse.Namespace, policy: Policy) -> None:
@@ -64,6 +66,8 @@ def _print(stream: Stream, given: Given, arguments: argparse.Namespace, policy: 
         stream.feed(piece)
     stream.finish(given.finish_reason or "stop")
     parsed = stream.result()
+    if problem := given.output.put_back(parsed):
+        raise UsageError(f"{common.name_of(arguments.file)}: {problem}")
     if arguments.json:
         print_json(_everything(parsed, policy, spans=arguments.explain), indent=None)
     elif arguments.explain:
@@ -82,28 +86,30 @@ class Given(NamedTuple):
 
     pieces: Iterable[str]
     finish_reason: str | None
+    output: Output
+    """The one in an answer; of others without text and reasoning."""
 
 
 def _given(arguments: argparse.Namespace) -> Given:
     """Return the raw output that a file is, or that is in an API's answer. A stream is read as it arrives."""
-    from ..saved import answer_in, may_be_answer, rows_in
+    from ..saved import Output, answer_in, may_be_answer, rows_in
 
     arriving = _arriving(arguments.file)
     first = next(arriving, "")
     reason = arguments.finish_reason
     if arguments.raw or (arguments.stream and not may_be_answer(first)):
-        return Given(_pieces(chain([first], arriving), arguments.split), reason)
+        return Given(_pieces(chain([first], arriving), arguments.split), reason, Output(""))
     text = first + "".join(arriving)
     answer = answer_in(text)
     if answer is not None:
         output = common.output_of(answer, arguments.file)
-        return Given(_pieces(iter([output.text]), arguments.split), reason or output.finish_reason)
+        return Given(_pieces(iter([output.text]), arguments.split), reason or output.finish_reason, output)
     if text.startswith("{") and (rows := rows_in(text)):
         common.note(
             f"{common.name_of(arguments.file)} has {len(rows)} rows as JSON, and is parsed as one output; "
             "untemplate batch parses each"
         )
-    return Given(_pieces(iter([text]), arguments.split), reason)
+    return Given(_pieces(iter([text]), arguments.split), reason, Output(""))
 
 
 def _whole(given: Given) -> Given:
@@ -133,9 +139,10 @@ def _guessed(
         arguments.format = ranked[0].format
         common.note(f"--format {arguments.format}, guessed from the output (untemplate guess shows others)")
     elif not names_format(arguments):
+        empty = "" if sample.text.strip() else "is empty, and "
         raise UsageError(
-            "the output does not show its format: name it by --format NAME (`untemplate guess FILE` ranks them), or "
-            "--template, --model or --enforce-parser"
+            f"the output {empty}does not show its format: name it by --format NAME (`untemplate guess FILE` ranks "
+            "them), or --template, --model or --enforce-parser"
         )
     return parser_of(arguments, policy)
 
@@ -184,6 +191,8 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _print_deltas(stream: Stream, given: Given) -> None:
+    if given.output.reasoning:
+        print_json(stream.dump(DeltaMessage(reasoning=given.output.reasoning)), indent=None)
     for piece in given.pieces:
         if deltas := stream.feed(piece):
             for delta in deltas:
