@@ -290,6 +290,7 @@ QUESTIONS: Final = (
     ("reasoning", "it holds a call; it never closes; its field", ("drafts", "unclosed_reasoning", "reasoning_field")),
     ("the name of a call", "nobody offered this tool; a second call", ("unknown_tools", "parallel_calls")),
     ("its arguments", "not JSON; not the schema", ("malformed_arguments", "repair", "strict")),
+    ("its markup", "a part of it was dropped or read again", ("recovered_calls",)),
     ("the end", "cut inside a call; more text; a limit", ("cut_calls", "text_after_calls", "length_with_calls")),
     ("the whole", "outer white space; memory", ("outer_white_space", "max_held")),
 )

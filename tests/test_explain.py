@@ -95,6 +95,7 @@ policies  * differs from the default; --policy NAME=VALUE sets one
   malformed_arguments as_written   as_written | repaired | content
   repair              none         none | syntax | schema
   cut_calls           forward      forward | content | drop | forward_or_content
+  recovered_calls     forward      forward | content | drop
   text_after_calls    keep         keep | drop
   length_with_calls   length       length | tool_calls
   outer_white_space   keep         keep | trim
@@ -607,7 +608,7 @@ def test_parse_with_an_enforced_name(run: Run):
     [
         (
             [],
-            "the output does not show its format: name it by --format NAME (`untemplate guess FILE` ranks them), or "
+            "the output is empty, and does not show its format: name it by --format NAME (`untemplate guess FILE` ranks them), or "
             "--template, --model or --enforce-parser",
         ),
         (["--format", "hermes", "--model", "x"], "--format and --model exclude each other"),
@@ -912,7 +913,7 @@ def test_both_modes_are_told_of():
     page = " ".join((DOCS / "policies.md").read_text("utf-8").split())
     listed = re.findall(r"`(\w+)`", page.partition("needs a whole call (")[2].partition(")")[0])
     settings = {"strict": True, "unknown_tools": "drop", "malformed_arguments": "content"}
-    settings |= {"repair": "syntax", "parallel_calls": "first", "cut_calls": "drop"}
+    settings |= {"repair": "syntax", "parallel_calls": "first", "cut_calls": "drop", "recovered_calls": "drop"}
     assert set(listed) == set(settings)
     for name, value in settings.items():
         stream = OutputParser.named("hermes", policy=Policy(**{name: value})).stream(seed=1)  # type: ignore[arg-type]

@@ -52,6 +52,7 @@ POLICIES: dict[str, Policy] = {
     **{f"malformed_arguments={v}": Policy(malformed_arguments=v) for v in ("repaired", "content")},
     **{f"repair={v}": Policy(repair=v) for v in ("syntax", "schema")},
     **{f"cut_calls={v}": Policy(cut_calls=v) for v in ("content", "drop", "forward_or_content")},
+    **{f"recovered_calls={v}": Policy(recovered_calls=v) for v in ("content", "drop")},
     "text_after_calls=drop": Policy(text_after_calls="drop"),
     "length_with_calls=tool_calls": Policy(length_with_calls="tool_calls"),
     "outer_white_space=trim": Policy(outer_white_space="trim"),
@@ -126,6 +127,7 @@ def test_clean_output_is_the_same_under_every_policy_on_calls(name: str) -> None
         "malformed_arguments=content",
         "repair=schema",
         "cut_calls=drop",
+        "recovered_calls=drop",
         "strict",
         "parallel_calls=first",
     ):
@@ -288,6 +290,39 @@ def test_malformed_arguments_as_content() -> None:
     parsed = hermes(malformed_arguments="content").parse("Look: " + BROKEN, tools=TOOLS)
     assert summary(parsed) == (None, "Look: " + BROKEN, [])
     assert parsed.finish_reason == "stop"
+
+
+TWICE = KNOWN.replace('"city": "Paris"', '"city": "Rome", "city": "Paris"')
+
+
+@pytest.mark.parametrize(
+    ("setting", "content", "statuses", "codes"),
+    [
+        ("forward", None, ["recovered", "ok"], ["repeated_key"]),
+        ("content", TWICE, ["ok"], []),
+        ("drop", None, ["ok"], ["dropped_call"]),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_recovered_calls(
+    setting: str,
+    content: str | None,
+    statuses: list[str],
+    codes: list[str],
+    size: int,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A client behind a gateway sees no status, and ran the call with the second of two values."""
+    raw = f"{TWICE}\n{KNOWN}"
+    parsed = streamed(hermes(recovered_calls=setting), [raw[i : i + size] for i in range(0, len(raw), size)], "stop")
+    assert (parsed.content and parsed.content.strip(), [call.status for call in parsed.tool_calls]) == (
+        content,
+        statuses,
+    )
+    assert [diagnostic.code for diagnostic in parsed.diagnostics] == codes
+    assert parsed.finish_reason == "tool_calls"
+    dropped = ["dropped call of 'get_weather': a part of it was ended, dropped or read again"]
+    assert [record.getMessage() for record in caplog.records] == (dropped if setting == "drop" else [])
 
 
 @pytest.mark.parametrize(("setting", "expected"), [("keep", "Look:\nDone. "), ("drop", "Look:")])

@@ -2,8 +2,9 @@
 
 * Every field has a documented default. Output that follows its Format is the same under every policy at its default.
 * An unknown value is an error that lists the valid ones.
-* A policy that needs a whole call (``unknown_tools``, ``malformed_arguments``, ``repair``, ``cut_calls``, ``strict``
-  and ``parallel_calls``, when not at their default) emits that call in one delta, when it closes.
+* A policy that needs a whole call (``unknown_tools``, ``malformed_arguments``, ``repair``, ``cut_calls``,
+  ``recovered_calls``, ``strict`` and ``parallel_calls``, when not at their default) emits that call in one delta, when
+  it closes.
   ``cut_calls="forward_or_content"`` does not need one.
 """
 
@@ -55,6 +56,10 @@ class Policy(Record):
     """A call that the output was cut in is passed on as far as it was written, becomes content again, or is dropped and
     reported. ``content`` and ``drop`` buffer each call until it closes. ``forward_or_content`` passes on what can
     stream; a cut call of which nothing was passed on becomes content.
+    """
+    recovered_calls: Literal["forward", "content", "drop"] = "forward"
+    """A call of which a part was ended, dropped or read again, or that writes a parameter twice (``recovered``), is
+    passed on, becomes content again, or is dropped and reported.
     """
     text_after_calls: Literal["keep", "drop"] = "keep"
     """Content after the first call is kept or dropped."""
@@ -136,6 +141,7 @@ class Policy(Record):
             or self.malformed_arguments != "as_written"
             or self.repair != "none"
             or self.cut_calls in ("content", "drop")
+            or self.recovered_calls != "forward"
             or self.parallel_calls != "all"
             or bool(self.strict)
         )

@@ -32,7 +32,8 @@ ADVICE: Final[dict[str, str]] = {
     "broken_header": "Nothing is lost. " + _MODEL,
     "broken_json": "The values after this place may be lost. " + _MODEL,
     "broken_key": _MODEL,
-    "call_like_text": "If it should be a call, give the offered tools, and see if the format is the model's own.",
+    "call_like_text": "If it should be a call, give the offered tools, and see if the format is the model's own, "
+    "or one of the two that it writes: a Format takes both.",
     "doubled_close": _MODEL,
     "doubled_open": _MODEL,
     "dropped_call": "A policy of yours did this: change it if you want to see the call.",
