@@ -70,6 +70,42 @@ ANSWERS = {
         {"type": "message", "content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Fine."}]},
         Answer("an answer of Messages", (Output("Fine.", None, "Hm."),), ("thinking",)),
     ),
+    "messages that reason twice": (
+        {
+            "type": "message",
+            "content": [
+                {"type": "thinking", "thinking": "Hm. "},
+                {"type": "text", "text": "Fine."},
+                {"type": "thinking", "thinking": "So."},
+            ],
+        },
+        Answer("an answer of Messages", (Output("Fine.", None, "Hm. So."),), ("thinking",)),
+    ),
+    "two fields of reasoning": (
+        chat({"content": "Fine.", "reasoning_content": "Hm.", "reasoning": "Another."}),
+        Answer(CHAT, (), ("reasoning_content", "reasoning")),
+    ),
+    "responses with reasoning": (
+        {
+            "object": "response",
+            "status": "incomplete",
+            "output": [
+                {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "Hm."}]},
+                {"type": "message", "content": [{"type": "output_text", "text": RAW}]},
+            ],
+        },
+        Answer("an answer of Responses", (Output(RAW, "length", "Hm."),), ("reasoning",)),
+    ),
+    "responses with a summary alone": (
+        {
+            "object": "response",
+            "output": [
+                {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]},
+                {"type": "message", "content": [{"type": "output_text", "text": RAW}]},
+            ],
+        },
+        Answer("an answer of Responses", (), ("reasoning",)),
+    ),
     "messages with a call": (
         {"type": "message", "content": [{"type": "text", "text": RAW}, {"type": "tool_use", "name": "f"}]},
         Answer("an answer of Messages", (), ("tool_use",)),

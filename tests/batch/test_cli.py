@@ -257,7 +257,7 @@ def test_rows_of_two_models(jsonl: Callable[..., str], tmp_path: Path, capsys: p
     path = jsonl([*rows(5), *other, {"output": "Plain."}])
     said = (
         "untemplate: 2 of 8 rows, the first is row 6, seem to be of another model: mistral reads them; "
-        "with --format-column NAME each row names its format\n"
+        "with --format-column NAME each row names its format, and if one model writes both, a Format can read both\n"
     )
     assert cli.main(["guess", path]) == 0
     assert capsys.readouterr().err == said

@@ -202,7 +202,7 @@ def answer_of(value: Any) -> Answer | None:
         return _of_blocks("an answer of Messages", content, value.get("stop_reason"))
     output = _objects(value.get("output"))
     if value.get("object") == "response" and output:
-        return _of_blocks("an answer of Responses", output, None)
+        return _of_blocks("an answer of Responses", output, value.get("status"))
     return None
 
 
@@ -264,13 +264,25 @@ def _of_blocks(what: str, blocks: Sequence[dict[str, Any]], reason: Any) -> Answ
             if isinstance(text, str) and part.get("type") in ("text", "output_text"):
                 texts.append(text)
             elif isinstance(part, dict):
-                parsed[str(part.get("type"))] = part.get("thinking")
+                kind, thought = str(part.get("type")), _thought(part)
+                before = parsed.get(kind, "")
+                parsed[kind] = None if thought is None or before is None else before + thought
     return Answer(what, _left("".join(texts), parsed, reason), tuple(parsed))
+
+
+def _thought(block: Mapping[str, Any]) -> str | None:
+    """Return the reasoning of a block; ``None`` if its text is not there."""
+    if isinstance(thinking := block.get("thinking"), str):
+        return thinking
+    texts = [part.get("text") for part in _objects(block.get("content")) if part.get("type") == "reasoning_text"]
+    return "".join(map(str, texts)) if texts else None
 
 
 def _left(content: str, taken: Mapping[str, Any], reason: Any) -> tuple[Output, ...]:
     """Return the output of a content, out of which a server may have taken parts; none if they were not reasoning."""
     if not all(name in _REASONING and isinstance(value, str) for name, value in taken.items()):
+        return ()
+    if len(set(taken.values())) > 1:  # two fields of one text are usual, of two texts one would be lost
         return ()
     reason = REASONS.get(reason, reason) if isinstance(reason, str) and reason else None
     return (Output(content, reason, next(iter(taken.values()), "")),)

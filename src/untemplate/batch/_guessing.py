@@ -37,7 +37,8 @@ class Ranking(NamedTuple):
         other, rows = found
         return (
             f"{len(rows):,} of {len(self.samples):,} rows, the first is row {self.samples[rows[0]].row}, seem to be of "
-            f"another model: {other.format} reads them; with --format-column NAME each row names its format"
+            f"another model: {other.format} reads them; with --format-column NAME each row names its format, and if "
+            "one model writes both, a Format can read both"
         )
 
 

@@ -18,7 +18,7 @@ or option; 3 no row was parsed, or with --strict a row failed or differs; 130 in
 COLUMNS: Final = {
     "output": "raw output",
     "ids": "token ids of the output, instead of its text",
-    "tools": "tools of the request: a list, or JSON text",
+    "tools": "tools of the request: a list, or JSON text; empty: not known",
     "prompt": "prompt, as text or token ids",
     "finish_reason": "finish reason of the engine",
 }
