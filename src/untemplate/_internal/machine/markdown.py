@@ -31,9 +31,11 @@ _LINE_START: Final = 128
 _LINE_END: Final = 256
 """Characters of its end that are kept: three opening tags of 66 characters and a backtick are shorter."""
 _FENCE: Final = 3
+"""Least length of the run that opens a fence, in CommonMark."""
 
 _RUN: Final = re.compile(r"`+|~+")
 _LIST_MARK: Final = r"(?:[-*+]|\d{1,9}[.)])[ \t]++"
+"""A mark of a list, whose number has at most nine digits, in CommonMark."""
 _FENCE_PREFIX: Final = re.compile(rf"[ \t]*+(?:{_LIST_MARK}|>[ \t]*+)*+")
 """Matches the white space, list marks and quote signs before a fence. No part of it can match in two ways: a line of
 spaces would take exponential time."""
