@@ -5,10 +5,19 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from untemplate import OutputParser, Policy
 from untemplate._internal.machine.json_place import JsonPlace
-from untemplate._internal.machine.markdown import IN_FENCE, IN_STRING, NO_EVIDENCE, ON_QUOTED_LINE, TextBefore
+from untemplate._internal.machine.markdown import (
+    IN_FENCE,
+    IN_STRING,
+    NO_EVIDENCE,
+    ON_QUOTED_LINE,
+    TextBefore,
+    quotes_nothing,
+)
 from untemplate.testing import check
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
@@ -78,6 +87,39 @@ def test_evidence(before: str, evidence: int) -> None:
         for start in range(0, len(body), size):
             text.read(body[start : start + size])
         assert text.evidence(spaces) == evidence, size
+
+
+SIGNS = (
+    "`",
+    "```",
+    "~~~",
+    '"',
+    "'",
+    "\u201c",
+    "\u2018",
+    "\u00ab",
+    "<code>",
+    "<!--",
+    "](",
+    "> ",
+    "| a |",
+    "$ ",
+    "- ",
+    "@@ -1",
+)
+NEXT_TO_SIGNS = ("a", "A b. ", " ", "\n", ":", "{", "[", "<<EOF", "<![CDATA[", "\u300c", "2026-01-02 10:00 ", "[^1]: ")
+
+
+@given(
+    st.lists(st.sampled_from(SIGNS + NEXT_TO_SIGNS), min_size=1, max_size=6).map("".join),
+    st.sampled_from(["", " ", "\n"]),
+)
+def test_a_short_text_is_read_where_it_may_quote(text: str, spaces: str) -> None:
+    """A short text is not read where one look shows that it quotes nothing: then reading it says the same."""
+    before = TextBefore()
+    before.read(text)
+    if text.strip() == text and before.evidence(spaces) != NO_EVIDENCE:
+        assert not quotes_nothing(text, "\n" in spaces)
 
 
 @pytest.mark.parametrize("number", ["1", "-2.5e10", "1" * 80])

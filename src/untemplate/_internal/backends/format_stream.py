@@ -93,7 +93,7 @@ class FormatStream(StreamBackend):
     def feed(self, text: str, token_ids: Sequence[int]) -> list[DeltaMessage]:
         path = self._path
         if path.kind and text:
-            piece = path.passes(text, token_ids)
+            piece = path.take_passing(text, token_ids)
             if piece is not None and self._sends_pieces:
                 if self._raw is not None:
                     self._raw.append(text)
@@ -109,7 +109,7 @@ class FormatStream(StreamBackend):
                 text = self._machine.read(text, token_ids)
             elif piece:
                 self._machine.emit(piece)
-        elif path.goes_on is None or not text or not path.waits(text, token_ids):
+        elif path.goes_on is None or not text or not path.take_waiting(text, token_ids):
             text = self._machine.read(text, token_ids)
         if self._raw is not None and text:
             self._raw.append(text)

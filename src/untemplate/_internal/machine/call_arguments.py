@@ -97,7 +97,7 @@ class ArgumentsReader(CallBeginning):
         self._phase = _OBJECT
 
     def begin_named(self, name: str, call_id: str) -> bool:
-        """Start after a complete name. False if no call can have this name."""
+        """Start after a complete name that is written before the arguments. False if no call can have this name."""
         if WORD.search(name) is None or not self.allowed(name):
             return False
         self.name = name

@@ -26,14 +26,15 @@ class CallEmitter:
     """Emits the calls of one output."""
 
     def __init__(
-        self, context: ReaderContext, text: TextWriter, make_id: IdFactory | None, seed: bytes, first_index: int
+        self, context: ReaderContext, text: TextWriter, make_id: IdFactory | None, seed: bytes, calls_before: int
     ) -> None:
         self._context: ReaderContext = context
         self._text: TextWriter = text
         self._make_id: IdFactory | None = make_id
         """The caller's; None: the Program says how ids are made."""
         self._seed: bytes = seed
-        self._first_index: int = first_index
+        self._calls_before: int = calls_before
+        """Calls in the history; ids are numbered after them."""
 
     def begin_call(self, name: str, call_id: str) -> None:
         """Commit a call: its name is complete, and a legal continuation follows."""
@@ -41,7 +42,7 @@ class CallEmitter:
         calls = context.calls
         index = calls[-1].index + 1 if calls else 0
         if not call_id:
-            number = self._first_index + index
+            number = self._calls_before + index
             make_id = self._make_id
             call_id = make_id(name, number) if make_id else new_id(context.program.ids, self._seed, name, number)
         context.calls = grown(calls, CallState(index, call_id, name, context.ledger.frontier))

@@ -83,8 +83,8 @@ class CallGroup:
         if not context.speculation.active:
             context.mark(MARKUP, end)
 
-    def _close(self, end: int) -> None:
-        """Read markup that ends a list or section."""
+    def _take_bound(self, end: int) -> None:
+        """Take a marker at which a list or section begins or ends: no call is open."""
         self._context.end_speculation()
         self.take(end)
 
@@ -121,24 +121,25 @@ class CallGroup:
         return tag == tags.SEPARATOR or (tag == tags.SECTION_OPEN and has_call)
 
     def _read_after_call(self, tag: int, end: int) -> int:
-        """Read such a marker after a call."""
+        """Read a separator, or a marker of the section or the list, after a call. What closes a section whose opener
+        has become text is left to `MarkerJudge`: it is text as well."""
         context = self._context
         if tag == tags.SEPARATOR:
             self.open(end)
             return AGAIN
         if tag == tags.SECTION_OPEN:
-            self._close(end)
+            self._take_bound(end)
             return AGAIN
         if tag == tags.SECTION_CLOSE:
             if context.section == OPEN_SECTION:
-                self._close(end)
+                self._take_bound(end)
                 context.section = NO_SECTION
             return DONE
         is_text = self.list == _TEXT_LIST
         self.list = NO_LIST
         if is_text:
             return DONE
-        self._close(end)
+        self._take_bound(end)
         if self.syntax.section_closes and context.section:
             return AGAIN
         context.section = NO_SECTION

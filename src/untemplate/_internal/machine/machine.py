@@ -90,11 +90,11 @@ class Machine(Runner):
         receiver: EventReceiver,
         make_id: IdFactory | None,
         seed: bytes,
-        first_index: int,
+        calls_before: int,
         max_held: int,
         reasoning_calls: int,
     ) -> None:
-        Runner.__init__(self, program, tools, receiver, make_id, seed, first_index, max_held, reasoning_calls)
+        Runner.__init__(self, program, tools, receiver, make_id, seed, calls_before, max_held, reasoning_calls)
         self.path: ShortPath = ShortPath(max_held)
         if program.header is None:
             self.path.open_text(self._text.passing_kind(), self.state, [], "")
@@ -108,9 +108,9 @@ class Machine(Runner):
     def feed(self, text: str, ids: Sequence[int] = ()) -> str:
         """Take the next delta of the output. Return its text, with stripped markers restored."""
         path = self.path
-        if path.goes_on is not None and text and path.waits(text, ids):
+        if path.goes_on is not None and text and path.take_waiting(text, ids):
             return text
-        piece = path.passes(text, ids) if text and path.kind != MARKUP else None
+        piece = path.take_passing(text, ids) if text and path.kind != MARKUP else None
         if piece is None:
             return self.read(text, ids)
         if piece:

@@ -98,7 +98,11 @@ def _heredoc_word(start: str, end: str) -> str:
 
 
 def quotes_nothing(text: str, breaks: bool) -> bool:
-    """True if no sign in a text can be evidence of a quotation after it. ``breaks``: a new line has begun."""
+    """True if no sign in a text can be evidence of a quotation after it. ``breaks``: a new line has begun.
+
+    Each sign that `TextBefore.evidence` looks for has a character in these patterns: otherwise it counts in long texts
+    only.
+    """
     if breaks:
         return _FENCE_SIGN.search(text) is None
     return text[-1] not in _OPEN_MARKS and _QUOTING_SIGN.search(text) is None

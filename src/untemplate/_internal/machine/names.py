@@ -9,7 +9,8 @@ from ...tools import ToolSet
 from .call_syntax import Pattern
 
 MAX_NAME: Final = 512
-"""Longest name, header or id, in characters: eight times the 64 of a name in OpenAI's API. Anything longer is text."""
+"""Longest name before its arguments, header or id, in characters: eight times the 64 of a name in OpenAI's API.
+Anything longer is text. A name in a JSON object has no limit."""
 WORD: Final = re.compile(r"\w")
 """A letter, digit or underscore, which every name of a tool has."""
 

@@ -48,7 +48,7 @@ class Runner(ReaderContext):
         receiver: EventReceiver,
         make_id: IdFactory | None,
         seed: bytes,
-        first_index: int,
+        calls_before: int,
         max_held: int,
         reasoning_calls: int,
     ) -> None:
@@ -57,7 +57,7 @@ class Runner(ReaderContext):
         self._text: FreeText = FreeText(self)
         self._make_id: IdFactory | None = make_id
         self._seed: bytes = seed
-        self._first_index: int = first_index
+        self._calls_before: int = calls_before
         # Most outputs have neither calls nor headers, so their readers are made when they are needed.
         self._calls: CallReader | None = None
         self._headers: HeaderReader | None = None
@@ -266,7 +266,7 @@ class Runner(ReaderContext):
     def _call_reader(self) -> CallReader:
         calls = self._calls
         if calls is None:
-            emitter = CallEmitter(self, self._text, self._make_id, self._seed, self._first_index)
+            emitter = CallEmitter(self, self._text, self._make_id, self._seed, self._calls_before)
             calls = self._calls = CallReader(self, emitter)
         return calls
 

@@ -91,7 +91,7 @@ class ShortPath:
         self.held = ""
         self.begun = 0
 
-    def waits(self, text: str, ids: Sequence[int]) -> bool:
+    def take_waiting(self, text: str, ids: Sequence[int]) -> bool:
         """Take a delta if it decides nothing. Call it only if there is text, and text may wait."""
         if ids:
             if self.special is None or not self.special.isdisjoint(ids):
@@ -115,7 +115,7 @@ class ShortPath:
             return self.takes_text
         return self.special is not None and self.special.isdisjoint(ids)
 
-    def passes(self, text: str, ids: Sequence[int]) -> str | None:
+    def take_passing(self, text: str, ids: Sequence[int]) -> str | None:
         """Take a delta if it may pass. Return what is to be emitted for it as text of this kind, "" if that is nothing
         yet; None if it must be read. Call it only if there is text, and something may pass."""
         if ids:

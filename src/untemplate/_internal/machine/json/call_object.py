@@ -309,7 +309,7 @@ class CallObjectReader(ArgumentReader):
         self._name = self.given_name
         call.report("variant_spelling", cur.pos, cur.pos)
         call.named_before()
-        return not self._arguments or self._release(call)
+        return not self._arguments or self._emit_held(call)
 
     # -- short paths ----------------------------------------------------------------------------------------------
 
@@ -490,7 +490,7 @@ class CallObjectReader(ArgumentReader):
             call.mark(MARKUP, cur.pos - len(raw) + 1)
             call.mark(NAME_TEXT, cur.pos - 1)
             self._name = _string(raw)
-            return self._name != "" and (not self._arguments or self._release(call))
+            return self._name != "" and (not self._arguments or self._emit_held(call))
         if self._what == _IS_ID:
             self._id_done(raw, cur, call)
         else:
@@ -536,7 +536,7 @@ class CallObjectReader(ArgumentReader):
             others = self._others = OtherMembers()
         others.take(self._key, raw, cur, call)
 
-    def _release(self, call: CallHandler) -> bool:
+    def _emit_held(self, call: CallHandler) -> bool:
         """Emit the name and the arguments that came before it."""
         if not call.named(self._name, self._id, True):
             return False

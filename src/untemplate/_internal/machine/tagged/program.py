@@ -49,7 +49,7 @@ class TaggedSyntax:
         self.value_stops: Literals = NO_LITERALS
         """Literals in a value at which it may end, or at which a quoted call begins."""
         self.value_successors: Literals = NO_LITERALS
-        """After a value's close: what may follow it, and a second close."""
+        """After a value's close: what may follow it, and a second close. Openers are for `Chains.at_call`."""
         self.close_head: str = ""
         """The text before the name of the argument in a close that is named after it; empty: there is no such close."""
         self.type_ends: Literals = NO_LITERALS

@@ -266,7 +266,6 @@ class ValueReader:
         if call.records:
             call.mark(ARGUMENT_TEXT, at - held)
             call.mark(MARKUP, at)
-            call.remark(MARKUP, call.accounted() - held, call.accounted())
         cur.pos = end
         if self.text.handling != STREAM:
             self.put_pending(call)
