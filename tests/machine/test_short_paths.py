@@ -256,7 +256,7 @@ def test_what_passes_means_the_same_as_what_is_read(
     found = []
     for passes in (True, False):
         if not passes:
-            monkeypatch.setattr(ShortPath, "passes", lambda *_: None)
+            monkeypatch.setattr(ShortPath, "take_passing", lambda *_: None)
         stream = parser.stream(collect=True, spans=True, seed=1)
         deltas = [[delta.model_dump(exclude_none=True) for delta in stream.feed(text)] for text in texts]
         last = [delta.model_dump(exclude_none=True) for delta in stream.finish()]
@@ -317,7 +317,7 @@ def test_any_text_means_the_same_where_it_passes(format: str, monkeypatch: pytes
         for passes in (True, False):
             with monkeypatch.context() as patch:
                 if not passes:
-                    patch.setattr(ShortPath, "passes", lambda *_: None)
+                    patch.setattr(ShortPath, "take_passing", lambda *_: None)
                 stream = parser.stream(collect=True, spans=True, seed=1)
                 deltas = [[delta.model_dump(exclude_none=True) for delta in stream.feed(text)] for text in texts]
                 stream.finish()
