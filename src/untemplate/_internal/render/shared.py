@@ -10,14 +10,13 @@ from ...format import ElementArguments, JsonArguments, NamedBody, TaggedArgument
 from ...format._markers import spellings_of
 from ...format._spelling import json_text
 from ..jsontext.coercion import Param
+from ..machine.names import MAX_KEY, MAX_NAME
 
 __all__ = ["ILLEGAL", "MAX_KEY", "MAX_NAME", "WS", "becomes", "literals_of", "name_ends"]
 
 WS: Final = " \t\r\n"
 ILLEGAL: Final = frozenset("".join(map(chr, range(33))) + "<>{}()[]\"'`,;=\\")
 """Characters that no tool's name has outside JSON."""
-MAX_NAME: Final = 512
-MAX_KEY: Final = 1024
 
 
 def literals_of(pattern: str) -> list[str]:

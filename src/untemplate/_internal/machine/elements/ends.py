@@ -28,11 +28,10 @@ from ..arguments.lookahead import (
 )
 from ..arguments.quotation import RANKS, VALUE, Quotation
 from ..lexer import NO_LITERALS, WS, Cursor
+from ..names import MAX_KEY
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .program import ElementsSyntax
 
-_MAX_KEY: Final = 1024
-"""Most characters of a name. No output seen has a longer one; beyond them a tag is text."""
 _NOT_IN_NAME: Final = re.compile(r"[<>\r\n]")
 _EDGES: Final = ("", "/", " ", "\t")
 """Beginnings that no name has."""
@@ -94,10 +93,10 @@ class OpenElements:
         """Return where the tag ends whose name is at ``start``; NO_MATCH if it is not a tag, or MORE."""
         text = cur.text
         ends = self.syntax.tag_ends
-        found = ends.near(text, start, start + _MAX_KEY)
+        found = ends.near(text, start, start + MAX_KEY)
         stop = ends.undecided_from(text, start) if found is None else found.start()
         if (
-            stop - start > _MAX_KEY
+            stop - start > MAX_KEY
             or _NOT_IN_NAME.search(text, start, stop) is not None
             or text[start:stop][:1] in _EDGES
         ):

@@ -6,12 +6,11 @@ import re
 from typing import Final
 
 from ..lexer import SPACES, WS, Cursor
+from ..names import MAX_KEY
 from ..signals import MORE, NO_MATCH
 from .place import LiteralPlace
 from .words import closing_quote, unescaped
 
-MAX_KEY: Final = 1024
-"""Most characters of a key. No output seen has a longer one; beyond them the text is a value, or dropped."""
 _TEXT: Final = re.compile(r"[^ \t\r\n=:,()\[\]{}\"'<]+")
 _FURTHER_WORDS: Final = re.compile(r"[ \t][\w.\- \t]*")
 

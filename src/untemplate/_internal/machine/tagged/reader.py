@@ -22,12 +22,11 @@ from ..arguments.lookahead import MAX_LOOKAHEAD
 from ..arguments.xml_text import unescape_xml
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from ..lexer import SPACES, WS, Cursor, Literals
+from ..names import MAX_KEY
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .program import TaggedSyntax
 from .value_reader import ValueReader
 
-_MAX_KEY: Final = 1024
-"""Most characters of a key. No output seen has a longer one; its beginning is dropped (``broken_key``)."""
 _SIGNS: Final = re.compile('[<>"]')
 """Signs of markup, which no key should have."""
 _MAX_TYPE: Final = 64
@@ -241,10 +240,10 @@ class TaggedReader(ArgumentReader):
         regular = syntax.fast.name.match(text, cur.pos)
         if regular is not None:
             return self.read_regular_key(cur, regular, call)
-        found = syntax.key_ends.first(text, cur.pos, cur.pos + _MAX_KEY, cur.final)
+        found = syntax.key_ends.first(text, cur.pos, cur.pos + MAX_KEY, cur.final)
         # Text that may still become the close is not part of the key: it may contain a newline.
         held = len(text) if cur.final else syntax.key_ends.undecided_from(text, cur.pos)
-        end = found.start() if found is not None else min(held, cur.pos + _MAX_KEY + 1)
+        end = found.start() if found is not None else min(held, cur.pos + MAX_KEY + 1)
         broken = self._key_breaks(text, cur.pos, end)
         if broken >= 0:
             call.report("broken_key", cur.pos, broken)
@@ -322,10 +321,10 @@ class TaggedReader(ArgumentReader):
         tag = self.syntax.tags.pattern.search(text, start, end)
         stop = end if tag is None else tag.start()
         line = text.find("\n", start + len(text[start:stop]) - len(text[start:stop].lstrip(WS)), stop)
-        if line >= 0 and (tag is not None or text[line:stop].strip(WS) or stop - start > _MAX_KEY):
-            return min(line, start + _MAX_KEY)
-        if stop - start > _MAX_KEY:
-            return start + _MAX_KEY
+        if line >= 0 and (tag is not None or text[line:stop].strip(WS) or stop - start > MAX_KEY):
+            return min(line, start + MAX_KEY)
+        if stop - start > MAX_KEY:
+            return start + MAX_KEY
         return -1 if tag is None else stop
 
     def _read_value_open(self, cur: Cursor, call: CallHandler) -> int:
