@@ -161,6 +161,28 @@ def test_a_repeated_close_in_a_value_is_copied_once(fmt: Format) -> None:
     assert copies_linearly(fmt, content(fmt) + call[: call.index("Paris") + 4], close + " ")
 
 
+@pytest.mark.parametrize("before", ["x", "[f("])
+@pytest.mark.parametrize("space", [" ", "\n"])
+def test_white_space_that_waits_is_copied_once(before: str, space: str) -> None:
+    """It may belong to a marker, so it is not emitted before something follows; each character of it comes alone."""
+    for fmt in (FORMATS["hermes"], FORMATS["pythonic"]):
+        parser = OutputParser.from_format(fmt)
+
+        def work(size: int, parser: OutputParser = parser) -> int:
+            def run() -> None:
+                stream = parser.stream()
+                stream.feed(before)
+                for _ in range(size):
+                    stream.feed(space)
+                stream.finish()
+
+            run()
+            return bytes_copied(run)
+
+        small, large = work(2000), work(8000)
+        assert large < 7 * small, (fmt.name, small, large)
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("fmt", DIFFERENT.values(), ids=list(DIFFERENT))
 def test_repeated_markers_are_copied_once(fmt: Format) -> None:

@@ -82,6 +82,7 @@ HERMES = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}'
         ("hermes", '<tool_call>{"name": "f", "arguments": {"a" : 1, "a": 2, "b": 3}}</tool_call>', None, "a"),
         ("hermes", '<tool_call>{"name": "f", "arguments": {"a" : 1, "a" : 2}}</tool_call>', None, "a"),
         ("hermes", '<tool_call>{"name": "f", "arguments": {"a": 1, "a": 2, "b": "\\u003a"}}</tool_call>', None, "a"),
+        ("hermes", '<tool_call>{"name": "f", "arguments": {"": 1, "": 2}}</tool_call>', None, '""'),
         ("hermes", '<tool_call>{"name": "f", "arguments": {"a": {"x": 1}, "b": {"x": 2}}}</tool_call>', None, ""),
         ("hermes", '<tool_call>{"name": "f", "arguments": {"a": "\\"a\\": 1, \\"a\\": 2"}}</tool_call>', None, ""),
         ("qwen3_coder", CODER.format("<parameter=a>\n1\n</parameter>\n<parameter=a>\n2\n</parameter>"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -273,3 +274,17 @@ def test_a_call_that_the_prompt_left_open_is_not_held_for_the_output() -> None:
     stream.feed('See: "> `<tool_call>\n{"name": "g", "arguments": {"a": 1}}\n</tool_call>')
     stream.finish()
     assert [call.function.name for call in stream.result().tool_calls] == ["g"]
+
+
+@pytest.mark.parametrize("value", ["12345678", "null", "-2.5"])
+@pytest.mark.parametrize("rest", [', "id": "1"', ':5, "a"'])
+def test_a_bare_word_for_arguments_ends_alike_whole_and_streamed(value: str, rest: str) -> None:
+    """At the top level, a comma or colon after a word ends it; inside an object such a sign passes."""
+    raw = f'<tool_call>\n{{"name": "f", "arguments": {value}{rest}}}\n</tool_call>'
+    parser = OutputParser.named("hermes")
+    for pieces in (list(raw), re.findall(r"\w+|\W", raw), re.findall(r"\w+|\W+", raw)):
+        stream = parser.stream(collect=True, seed=1)
+        for piece in pieces:
+            stream.feed(piece)
+        stream.finish()
+        assert stream.result() == parser.parse(raw, seed=1), pieces

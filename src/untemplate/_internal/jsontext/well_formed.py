@@ -105,14 +105,14 @@ def _colons_within(text: str, value: dict[str, object]) -> int:
 
 
 def _repeated_key(text: str) -> str:
-    """Return a key that one object of this JSON text has twice; empty if there is none."""
+    """Return a key that one object of this JSON text has twice, ``""`` for the empty one; empty if there is none."""
     found: list[str] = []
 
     def read(members: list[tuple[str, object]]) -> None:
         keys: set[str] = set()
         for key, _ in members:
             if key in keys:
-                found.append(key)
+                found.append(key or '""')
             keys.add(key)
 
     with contextlib.suppress(ValueError, RecursionError):  # deeper than the decoder goes

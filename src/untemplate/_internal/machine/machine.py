@@ -242,7 +242,11 @@ class Machine(Runner):
         cur = self.cur
         path = self.path
         if self._mode == READ_TEXT:
-            path.open_text(self._text.passing_kind(), self.state, self.spaces, cur.text)
+            # A long run of white space is not joined again for each delta.
+            if self.spaces and self.base - self.ledger.frontier > MOST_WAITING:
+                path.kind = MARKUP
+            else:
+                path.open_text(self._text.passing_kind(), self.state, self.spaces, cur.text)
             cur.goes_on = self.state.goes_on
         elif cur.passed is None or cur.text or self.speculation.active:
             path.kind = MARKUP

@@ -129,7 +129,7 @@ class JsonReader(JsonScanner):
             if text.find('"', 1) < 0 and text.find("\\", 1) < 0:
                 self.state = IN_STRING
                 return text
-        elif state in self._counting:
+        elif self.closers and state in self._counting:
             if text.isdigit():
                 self.state = IN_WORD
                 return text
