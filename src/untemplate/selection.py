@@ -1,7 +1,8 @@
 """Selection: chooses the Format for a model and records why.
 
 * A name that the operator enforces is used. If it has calls only, the reasoning of the Format that would be chosen
-  without it is kept.
+  without it is kept. Servers measure it against the model's own template (`against_template`), and warn of what it does
+  not read.
 * Otherwise the first Format that certifies against the model's own chat template is used. They are tried in this order:
   the response template shipped with the checkpoint, the catalogue entries that the model's id and type suggest, the
   entries whose calls have the markers that the analysis of the template found, and the analysis.
@@ -332,10 +333,35 @@ def _with_its_markers(analysed: Tried, prepared: Prepared) -> Iterator[Tried]:
 
 def _judged(tried: Tried) -> Tried:
     """Add the verdict of the certificate to the remark."""
+    failed = _failed(tried)
+    verdict = f"not certified: {failed}" if failed else "certified"
     assert tried.certificate is not None
-    failed = [ability for ability, outcome in tried.certificate.capabilities.items() if outcome == "failed"]
-    verdict = "certified" if not failed else f"not certified: {', '.join(failed)}"
     return replace(tried, remark=f"{tried.remark}; {verdict}", certified=tried.certificate.certified)
+
+
+def _failed(tried: Tried) -> str:
+    """Return what the template writes and the Format does not read; empty without a certificate."""
+    found = {} if tried.certificate is None else tried.certificate.capabilities
+    return ", ".join(ability for ability, outcome in found.items() if outcome == "failed")
+
+
+def against_template(selection: Selection, template: ChatTemplate | None) -> Selection:
+    """Return the choice of an operator with its certificate against the model's own template, and a warning of what it
+    does not read. Without a template it stays as it is.
+    """
+    from .analysis import AnalysisError, prepare
+    from .templates import TemplateError
+
+    if template is None:
+        return selection
+    try:
+        certificate = prepare(template).certify(selection.format)
+    except (TemplateError, AnalysisError) as error:
+        return replace(selection, warning=f"the format cannot be certified against the chat template: {error}")
+    tried = _judged(replace(selection.chosen, certificate=certificate))
+    failed = _failed(tried)
+    warning = f"{tried.name} does not read all that the chat template writes: {failed}" if failed else ""
+    return replace(selection, chosen=tried, tried=(tried,), warning=warning)
 
 
 def _prepared(source: ChatTemplate | str | os.PathLike[str] | None, notes: list[str]) -> Prepared | None:

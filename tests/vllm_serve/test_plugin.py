@@ -90,9 +90,75 @@ def test_an_unknown_name_on_the_command_line_has_suggestions(
     monkeypatch.setattr(logging.getLogger("untemplate"), "propagate", True)
     monkeypatch.setattr("untemplate.integrations.vllm._log_with_vllm", lambda: None)
     words = ["vllm", "serve", "--reasoning-parser", "untemplate:m", "--tool-call-parser=untemplate:hermess"]
-    monkeypatch.setattr("sys.argv", words)
+    monkeypatch.setattr("sys.argv", [*words, "--tool_call_parser", "untemplate:qwen3", "--chat-template", "a.jinja"])
     register()
     assert list(dict.fromkeys(record.getMessage() for record in caplog.records)) == [
-        "unknown parser 'untemplate:m'; `untemplate formats` lists all names",
-        "unknown parser 'untemplate:hermess'; did you mean 'untemplate:hermes'? `untemplate formats` lists all names",
+        "unknown reasoning parser 'untemplate:m'; `untemplate formats --kind reasoning` lists all names",
+        "unknown tool parser 'untemplate:hermess'; did you mean 'untemplate:hermes'? `untemplate formats --kind tool` "
+        "lists all names",
+        "unknown tool parser 'untemplate:qwen3'; it is a reasoning parser; `untemplate formats --kind tool` lists all "
+        "names",
     ]
+
+
+def test_halves_of_the_other_kind_are_unknown() -> None:
+    register()
+    with pytest.raises((KeyError, TypeError), match="untemplate:qwen3"):
+        ParserManager.get_parser("untemplate:qwen3", "untemplate:qwen3", enable_auto_tools=True)
+    with pytest.raises((KeyError, TypeError), match="untemplate:hermes"):
+        ParserManager.get_parser("untemplate:hermes", "untemplate:hermes", enable_auto_tools=True)
+
+
+QWEN3_CALLS = (
+    "{{ tools | tojson }}{%- for m in messages -%}<|im_start|>{{ m.role }}\n{{ m.content or '' }}"
+    "{%- for c in m.tool_calls or [] -%}"
+    '<tool_call>\n{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>'
+    "{%- endfor -%}"
+    "<|im_end|>\n{%- endfor -%}"
+    "{%- if add_generation_prompt -%}<|im_start|>assistant\n{%- endif -%}"
+)
+
+
+_CALLS = "calls, parallel_calls, no_arguments, content_with_calls"
+_VALUES = "string, number, integer, boolean, null, object, array, awkward_strings"
+
+
+@pytest.mark.parametrize(
+    ("names", "fmt", "certified", "failed"),
+    [
+        (("untemplate:hermes", "untemplate:qwen3"), "hermes+qwen3", f"content, {_CALLS}, {_VALUES}, several_turns", ""),
+        (
+            ("untemplate:qwen3_coder", "untemplate:qwen3"),
+            "qwen3_coder+qwen3",
+            "content, several_turns",
+            f"{_CALLS}, {_VALUES}",
+        ),
+        (
+            ("untemplate:qwen3_coder", None),
+            "qwen3_coder",
+            "content, several_turns",
+            f"{_CALLS}, {_VALUES}; there is no reasoning parser",
+        ),
+        (
+            (None, "untemplate:qwen3"),
+            "qwen3",
+            "content, several_turns",
+            f"{_CALLS}, {_VALUES}; there is no tool parser",
+        ),
+    ],
+)
+def test_a_format_that_is_named_is_measured_once_against_the_chat_template(
+    names: tuple[str, str | None], fmt: str, certified: str, failed: str, monkeypatch: Any, caplog: Any
+) -> None:
+    monkeypatch.setattr(logging.getLogger("vllm"), "propagate", True)
+    register()
+    made = ParserManager.get_parser(*names, enable_auto_tools=True)
+    served = tokenizer(QWEN3_CALLS)
+    with caplog.at_level(logging.INFO, "vllm.untemplate"):
+        for _ in range(3):
+            made(served, None)
+    said = [record.getMessage() for record in caplog.records if record.name == "vllm.untemplate"]
+    expected = [f"untemplate parses None as {fmt!r} (enforced); certified: {certified}"]
+    if failed:
+        expected.append(f"untemplate: {fmt} does not read all that the chat template writes: {failed}")
+    assert said == expected

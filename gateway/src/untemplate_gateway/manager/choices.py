@@ -17,7 +17,7 @@ from untemplate._internal.installed import install_command
 from untemplate._internal.suggestions import brief
 from untemplate.format import FormatError
 from untemplate.formats import IncompatibleFormatsError, Kind, UnknownFormatError, lookup, named, names
-from untemplate.selection import Selection, Tried, select
+from untemplate.selection import Selection, Tried, against_template, select
 from untemplate.templates import ChatTemplate, TemplateError
 
 from ..settings import Settings, SettingsError
@@ -122,10 +122,11 @@ def choose_format(
             )
         except (FormatError, UnknownFormatError, IncompatibleFormatsError) as error:
             raise SettingsError(brief(error)) from None
-        return _measured(chosen, template)
+        return against_template(chosen, template)
     if settings.chat_template in OURS:
         chosen = select(enforce=OURS[settings.chat_template])
-        return _measured(chosen, template, f"the format of the bundled template {settings.chat_template}")
+        remark = f"the format of the bundled template {settings.chat_template}"
+        return against_template(replace(chosen, chosen=replace(chosen.chosen, remark=remark)), template)
     if template is None:
         return select_by_name(identifier, model_type)
     return select(
@@ -153,7 +154,7 @@ def with_tools(
             continue
         remark = f"{selection.chosen.remark}; the template knows no tools: the gateway adds them to the {place} message"
         tried = Tried(selection.source, f"generic+{selection.chosen.name}", fmt, None, remark)
-        found = _measured(replace(selection, chosen=tried), changed)
+        found = against_template(replace(selection, chosen=tried), changed)
         if found.certificate is not None and found.certificate.capabilities.get("calls") == "yes" and not found.warning:
             return changed, found
     return None
@@ -171,24 +172,6 @@ def _shows_tools(template: ChatTemplate) -> bool:
 def names_a_format(settings: Settings) -> bool:
     named = settings.enforce_parser or settings.reasoning_parser or settings.tool_parser
     return settings.parser_backend == "untemplate" and bool(named)
-
-
-def _measured(chosen: Selection, template: ChatTemplate | None, remark: str = "") -> Selection:
-    """Return an enforced choice with its certificate against the template."""
-    from untemplate.analysis import AnalysisError, prepare
-
-    remark = remark or chosen.chosen.remark
-    if template is None:
-        return replace(chosen, chosen=replace(chosen.chosen, remark=remark))
-    try:
-        certificate = prepare(template).certify(chosen.format)
-    except (TemplateError, AnalysisError) as error:
-        return replace(chosen, warning=f"the format cannot be certified against the chat template: {error}")
-    failed = [name for name, found in certificate.capabilities.items() if found == "failed"]
-    warning = f"{chosen.chosen.name} does not read all that the chat template writes: {', '.join(failed)}"
-    verdict = "certified" if not failed else f"not certified: {', '.join(failed)}"
-    tried = replace(chosen.chosen, certificate=certificate, remark=f"{remark}; {verdict}")
-    return replace(chosen, chosen=tried, tried=(tried,), warning=warning if failed else "")
 
 
 def _shipped(folder: Path | None) -> dict[str, Any] | None:

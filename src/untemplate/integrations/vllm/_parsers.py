@@ -1,6 +1,7 @@
 """untemplate's parsers as classes of vLLM.
 
-* A class is made when vLLM asks for it by name. The Format of ``untemplate`` is chosen once for each tokenizer.
+* A class is made when vLLM asks for it by name. The Format of ``untemplate`` is chosen once for each tokenizer, and
+  Formats that the operator names are measured against its chat template once.
 * vLLM creates a parser for each request, so that must be cheap.
 * Results are converted to vLLM's own types.
 """
@@ -24,7 +25,7 @@ from ...format import Format
 from ...formats import named
 from ...grammar import GrammarError, make_grammar
 from ...messages import DeltaMessage, DeltaToolCall
-from ...selection import select
+from ...selection import Selection, Tried, against_template, select
 from ...templates import ChatTemplate, TemplateError
 from ...vllm_api import FormatReasoningParser, FormatToolParser
 from ...vllm_api._format_parsers import one_pass
@@ -66,17 +67,47 @@ def format_of(tokenizer: Any, name: str = "") -> Format:
 
 
 def _choose(tokenizer: Any) -> Format:
-    model = str(getattr(tokenizer, "name_or_path", "") or "") or None
-    template = ChatTemplate.of_tokenizer(tokenizer, name=model or "the served model")
+    model, template = _served(tokenizer)
     if template is None:
         _log.warning("untemplate: the tokenizer has no chat template that can be read; looking for one in %s", model)
     choice = select(model, template=template)
+    _log_choice(model, choice)
+    return choice.format
+
+
+def _served(tokenizer: Any) -> tuple[str | None, ChatTemplate | None]:
+    """Return the served model, and its tokenizer's chat template if it has one."""
+    model = str(getattr(tokenizer, "name_or_path", "") or "") or None
+    return model, ChatTemplate.of_tokenizer(tokenizer, name=model or "the served model")
+
+
+def _log_choice(model: str | None, choice: Selection) -> None:
     found = {} if choice.certificate is None else choice.certificate.capabilities
     abilities = ", ".join(name for name, answer in found.items() if answer == "yes")
     _log.info(
         "untemplate parses %s as %r (%s); certified: %s", model, choice.format.name, choice.source, abilities or "-"
     )
-    return choice.format
+
+
+_MEASURED: Final[WeakKeyDictionary[Any, set[str]]] = WeakKeyDictionary()
+"""The names of the Formats that were measured with a tokenizer."""
+
+
+def _measure(tokenizer: Any, fmt: Format, missing: str) -> None:
+    """Log a Format that the operator has named, once, with a warning of what it does not read of the chat template.
+
+    ``missing`` is the half without a parser, for the warning.
+    """
+    done = _MEASURED.setdefault(tokenizer, set())
+    if fmt.name in done:
+        return
+    done.add(fmt.name)
+    model, template = _served(tokenizer)
+    named_one = Selection(Tried("enforced", fmt.name, fmt, None, "enforced by the operator"))
+    choice = against_template(named_one, template)
+    _log_choice(model, choice)
+    if choice.warning:
+        _log.warning("untemplate: %s%s", choice.warning, missing and f"; there is no {missing} parser")
 
 
 # -- Halves -------------------------------------------------------------------------------------------------------
@@ -200,6 +231,8 @@ class OnePass:
             both = " and ".join(repr(half.format.name) for half in (reasoning, calls) if half is not None)
             raise TypeError(f"untemplate: reasoning and tool parser cannot be combined: {both}")
         self._one = one
+        if any(half is not None and half.format_name for half in (reasoning, calls)):
+            _measure(one.model_tokenizer, one.format, "reasoning" if reasoning is None else "" if calls else "tool")
         self._feed: Callable[[str, Sequence[int]], list[DeltaMessage]] | None = None
         self._prompt: Sequence[int] | None = None
         self._settings: Mapping[str, Any] = kwargs.get("chat_template_kwargs") or {}
