@@ -267,12 +267,14 @@ _FEWEST = 8
 
 
 @pytest.mark.skipif(not CASES.is_dir(), reason=NO_CASES)
-def test_the_format_of_twenty_outputs_comes_first(caplog: pytest.LogCaptureFixture) -> None:
-    """In 98 % of files with outputs of one format, the best guess is that format or reads every output alike."""
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.exhaustive)])
+def test_the_format_of_twenty_outputs_comes_first(step: int, caplog: pytest.LogCaptureFixture) -> None:
+    """In 98 % of files with outputs of one format, the best guess is that format or reads every output alike. Every
+    third file is tried, or all."""
     caplog.set_level(logging.CRITICAL, logger="untemplate")
     random_source = random.Random(7)
     right, wrong = 0, []
-    for (tools, reasoning), samples in sorted(_by_format().items(), key=str):
+    for (tools, reasoning), samples in sorted(_by_format().items(), key=str)[::step]:
         mine = named(tools, reasoning=reasoning) if reasoning else half("tool", tools)
         samples = [one for one in samples if not _is_foreign(mine, one)]
         if len(samples) < _FEWEST:
@@ -285,7 +287,7 @@ def test_the_format_of_twenty_outputs_comes_first(caplog: pytest.LogCaptureFixtu
             right += 1
         else:
             wrong.append((tools, reasoning, best.format))
-    assert right + len(wrong) > 20
+    assert right + len(wrong) > 20 // step
     assert right / (right + len(wrong)) >= 0.98, wrong
 
 

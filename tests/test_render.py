@@ -576,7 +576,7 @@ def test_calls_of_one_message_where_its_header_names_no_tool():
     assert [(c.id, c.function.name) for c in parsed.tool_calls] == [("c1", "f"), ("c2", "f")]
 
 
-LIGHT = settings(max_examples=50, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+LIGHT = settings(max_examples=25, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("name", catalogue())

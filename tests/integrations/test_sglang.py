@@ -200,6 +200,14 @@ def test_the_tool_parser_reads_what_was_read_with_other_tools_or_given_later(tok
     assert source(later) == "_Output"
 
 
+def test_reasoning_after_the_first_call_is_reasoning_in_any_pieces():
+    call = "<tool_call>time</tool_call>"
+    text = f"{call}\n<think>And which?</think>\n{call}"
+    for step in (1, 7, len(text)):
+        streamed = Streamed("untemplate:glm45", "")
+        assert streamed.parse(text, step) == ("And which?", "", [("time", "{}"), ("time", "{}")]), step
+
+
 def test_a_call_is_read_in_steps():
     """Each part of it is an event of SGLang's stream."""
     text = OUTPUT.replace("{}", '{"zone": "Pacific/Auckland, which is far away from here"}')

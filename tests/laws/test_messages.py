@@ -50,7 +50,7 @@ def holds(fmt: Format, message: dict[str, Any], tools: list[dict[str, Any]] | No
 
 @EVERY
 def test_messages_read_back(fmt: Format) -> None:
-    @settings(max_examples=6)
+    @settings(max_examples=4)
     @given(messages(fmt))
     def law(message: dict[str, Any]) -> None:
         holds(fmt, message, TOOLS, 16)

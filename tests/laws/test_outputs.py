@@ -14,7 +14,7 @@ from untemplate.testing import check
 from .strategies import FORMATS, TOOLS, noise, sketches
 
 EVERY = pytest.mark.parametrize("fmt", FORMATS.values(), ids=list(FORMATS))
-SAMPLE = 5
+SAMPLE = 3
 CUTS = 16
 
 

@@ -165,6 +165,9 @@ class _Split:
         self._phase = _NOT_OFFERED
         self._deltas: list[DeltaMessage] = []
         """Deltas for the tool parser."""
+        self._later = ""
+        """Reasoning after the first call, if one part of the output holds both. It is text if no tool parser takes the
+        deltas."""
 
     # -- For the reasoning parser
 
@@ -202,8 +205,9 @@ class _Split:
                 rest += self._from_call()
                 last = at
                 break
-        if rest and self._phase == _NOT_OFFERED and not any(delta.reasoning for delta in deltas[last + 1 :]):
+        if rest and self._phase == _NOT_OFFERED:
             self._phase = _OFFERED
+            self._later = "".join(delta.reasoning or "" for delta in deltas[last + 1 :])
             self._keep(deltas)
             rest = _Rest(rest)
             rest.source = self
@@ -211,9 +215,10 @@ class _Split:
 
     def _shared(self, deltas: list[DeltaMessage], text: str) -> Any:
         """Return the reasoning, and keep all else for the tool parser."""
-        if not deltas:
+        if not deltas and not self._later:
             return _NOTHING_YET
-        reasoning = self._keep(deltas)
+        reasoning = self._later + self._keep(deltas)
+        self._later = ""
         return _Result(text if self._deltas else "", reasoning)
 
     def _keep(self, deltas: list[DeltaMessage]) -> str:
