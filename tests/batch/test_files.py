@@ -10,6 +10,7 @@ import io
 import json
 import os
 import re
+import re
 import signal
 import subprocess
 import sys
@@ -242,6 +243,19 @@ def test_resuming_another_job_is_refused(tmp_path: Path, jsonl: Callable[..., st
         parse_files([given], out, SETTINGS, processes=1, report=Interrupting(1))
     with pytest.raises(ValueError, match=r"out\.jsonl\.partial: the unfinished run had other values of: spans$"):
         parse_files([given], out, settings_for("hermes", spans=True), processes=1, resume=True)
+
+
+@pytest.mark.parametrize("notes", ["", '{"job": "{}", "row": 1}'])
+def test_notes_that_cannot_be_read_are_named(notes: str, tmp_path: Path, jsonl: Callable[..., str]):
+    out = tmp_path / "out.jsonl"
+    (tmp_path / "out.jsonl.partial").write_text("")
+    (tmp_path / "out.jsonl.progress").write_text(notes)
+    problem = (
+        f"{out}.progress: cannot be read, perhaps another version wrote it; remove it and the .partial file, "
+        "and begin again without --resume"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
+        parse_files([jsonl(rows(1))], str(out), SETTINGS, processes=1, resume=True)
 
 
 @pytest.mark.parametrize("name", ["-", "memory://results.jsonl"])

@@ -299,6 +299,16 @@ def _streams(partial: str) -> Iterator[Any]:
 # -- The output ---------------------------------------------------------------------------------------------------
 
 
+def _checkpoint_in(path: str) -> _Checkpoint:
+    with open(path, "rb") as file:
+        notes = file.read()
+    try:
+        return msgspec.json.decode(notes, type=_Checkpoint)
+    except msgspec.DecodeError:
+        problem = "cannot be read, perhaps another version wrote it; remove it and the .partial file"
+        raise ValueError(f"{path}: {problem}, and begin again without --resume") from None
+
+
 class _Output:
     """The unfinished output, and the place that the run continues from."""
 
@@ -312,8 +322,7 @@ class _Output:
             raise FileExistsError(errno.EEXIST, reason, self._partial)
         self.state = _Checkpoint(job)
         if resume and os.path.exists(self._notes):
-            with open(self._notes, "rb") as file:
-                self.state = msgspec.json.decode(file.read(), type=_Checkpoint)
+            self.state = _checkpoint_in(self._notes)
             other = [name for name, value in job.items() if self.state.job.get(name) != value]
             if other:
                 raise ValueError(f"{self._partial}: the unfinished run had other values of: {', '.join(other)}")
