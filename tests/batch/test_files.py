@@ -10,7 +10,6 @@ import io
 import json
 import os
 import re
-import re
 import signal
 import subprocess
 import sys
