@@ -653,9 +653,10 @@ def test_an_unknown_format(run: Run):
         "untemplate: error: unknown format 'hermez'; did you mean 'hermes'? `untemplate formats` lists all names"
     )
     assert run.fails("formats", "nobody/none") == (
-        "untemplate: error: nobody/none: no entry of the catalogue matches; `untemplate explain nobody/none` reads its "
-        "chat template"
+        "untemplate: error: nobody/none: no such file or folder, and no entry of the catalogue matches; `untemplate "
+        "explain nobody/none` reads the chat template of a hub id"
     )
+    assert run.fails("formats", "./nobody/none") == "untemplate: error: ./nobody/none: no such file or folder"
     assert run.fails("formats", "hermes", "--kind", "reasoning") == (
         "untemplate: error: unknown reasoning format 'hermes'; `untemplate formats --kind reasoning` lists all names"
     )
@@ -668,6 +669,7 @@ def test_the_formats_for_a_model(run: Run, model: str):
     assert (code, err) == (0, "")
     assert [line.rstrip() for line in out.split("\n")] == [
         "  format    hermes+qwen3",
+        "  vLLM      --tool-call-parser untemplate:hermes --reasoning-parser untemplate:qwen3",
         "",
         f"{'NAME':8}{'KIND':11}EVIDENCE  {'ENGINES':58}REASON",
         f"{'qwen3':8}{'reasoning':11}template  {'vllm sglang dynamo ollama tensorrt-llm':58}{reason}",
@@ -709,12 +711,24 @@ def test_the_format_for_a_folder_is_the_one_it_is_parsed_with(run: Run, tmp_path
     (tmp_path / "chat_template.jinja").write_text(CODER)
     found = json.loads(run("formats", str(tmp_path), "--json")[1])
     assert found["formats"] == [OutputParser.for_model(tmp_path).format.name] == ["qwen3_coder"]
-    assert [entry["name"] for entry in found["entries"]] == ["qwen3", "hermes"]
+    assert [entry["name"] for entry in found["entries"]] == ["qwen3_coder", "qwen3", "hermes"]
     shown = run("formats", str(tmp_path))[1].splitlines()
-    assert shown[:3] == [
+    assert shown[:4] == [
         "  format    qwen3_coder",
         "  chosen    catalogue: its calls have the markers of the template; certified",
         f"  use       --model {tmp_path}",
+        "  vLLM      --tool-call-parser untemplate:qwen3_coder",
+    ]
+
+
+def test_the_template_decides_between_the_formats_of_a_hub_id(run: Run):
+    shown = run("formats", "Qwen/Qwen3-Coder-30B-A3B-Instruct")[1].splitlines()
+    assert shown[:5] == [
+        "  format    qwen3_coder+qwen3",
+        "  format    hermes+qwen3",
+        "  chosen    the first one that the model's chat template certifies",
+        "  vLLM      --tool-call-parser untemplate:qwen3_coder --reasoning-parser untemplate:qwen3",
+        "",
     ]
 
 

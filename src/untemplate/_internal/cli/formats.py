@@ -39,11 +39,22 @@ def run(arguments: argparse.Namespace) -> None:
         if kind is None and _show_model(name, as_json=arguments.json):
             return
         if kind is None and "/" in name:
-            problem = f"{name}: no entry of the catalogue matches; `untemplate explain {name}` reads its chat template"
-            raise UsageError(problem) from None
+            raise UsageError(f"{name}: {_why_not(name)}") from None
         raise UsageError(error.short) from None
     except ValueError as error:  # a file that cannot be read, two formats that cannot be combined
         raise UsageError(str(error)) from None
+
+
+def _why_not(model: str) -> str:
+    """Return why a hub id or a path shows no format."""
+    from ...selection import _looks_like_path
+
+    is_here = os.path.exists(model)
+    if not is_here and _looks_like_path(model):
+        return "no such file or folder"
+    missing = "" if is_here else "no such file or folder, and "
+    whose = "its chat template" if is_here else "the chat template of a hub id"
+    return f"{missing}no entry of the catalogue matches; `untemplate explain {model}` reads {whose}"
 
 
 def _list_formats(kind: Kind | None, *, as_json: bool) -> None:
@@ -132,23 +143,49 @@ def _show_model(model: str, *, as_json: bool) -> bool:
     if is_here:
         with quiet():
             chosen = select(model).chosen
-        usable = [chosen.name] if chosen.source != "passthrough" else []
+        usable = {chosen.name: chosen.format} if chosen.source != "passthrough" else {}
     else:
-        usable = [chosen_name(fmt) for _, fmt, _ in suggested(model, model_type)]
+        usable = {chosen_name(fmt): fmt for _, fmt, _ in suggested(model, model_type)}
     if not usable:
         return False
+    halves = _halves(*next(iter(usable.items())))
+    if chosen is not None and halves:
+        mine = {(entry.kind, entry.name): why for entry, why in found}
+        first = [lookup(kind, half) for kind, half in halves.items()]
+        front = [(entry, mine.pop((entry.kind, entry.name), chosen.remark)) for entry in first]
+        found = front + [(entry, why) for entry, why in found if (entry.kind, entry.name) in mine]
     if as_json:
         entries = [{**_entry(entry), "reason": why} for entry, why in found]
         why_chosen = {"chosen": chosen.to_dict()} if chosen else {}
-        print_json({"model": model, "formats": usable, **why_chosen, "entries": entries}, indent=2)
+        print_json({"model": model, "formats": [*usable], **why_chosen, "entries": entries}, indent=2)
         return True
     colour = coloured(sys.stdout)
     lines = [field("format", name, colour) for name in usable]
     if chosen is not None:
         lines.append(field("chosen", f"{chosen.source}: {chosen.remark}", colour))
         lines.append(field("use", f"--model {visible(model)}", colour))
+    elif len(usable) > 1:
+        lines.append(field("chosen", "the first one that the model's chat template certifies", colour))
+    if halves:
+        options = {"reasoning": "--reasoning-parser", "tool": "--tool-call-parser"}
+        flags = " ".join(f"{options[kind]} untemplate:{half}" for kind, half in halves.items())
+        lines.append(field("vLLM", flags, colour))
     print_text("\n".join(lines) + _listed(found))
     return True
+
+
+def _halves(name: str, fmt: Format | None) -> dict[Kind, str]:
+    """Return the entries of a chosen name by their kinds; none if a half of the Format is not in the catalogue."""
+    from ...formats._registry import finds, rows
+
+    tool, _, reasoning = name.partition("+")
+    given: dict[Kind, str] = {}
+    if fmt is not None and (fmt.tools or fmt.channels is not None):
+        given["tool"] = tool
+    if fmt is not None and (fmt.reasoning is not None or fmt.channels is not None):
+        given["reasoning"] = reasoning or tool
+    known = [any(row.kind == kind and finds(row, half) for row in rows()) for kind, half in given.items()]
+    return given if all(known) else {}
 
 
 def _listed(found: list[tuple[Entry, str]]) -> str:
