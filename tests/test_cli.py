@@ -657,6 +657,10 @@ def test_an_unknown_format(run: Run):
         "explain nobody/none` reads the chat template of a hub id"
     )
     assert run.fails("formats", "./nobody/none") == "untemplate: error: ./nobody/none: no such file or folder"
+    assert run.fails("parse", "--format", "untemplate:hermes", stdin="") == (
+        "untemplate: error: unknown format 'untemplate:hermes'; did you mean 'hermes'? `untemplate formats` lists all "
+        "names"
+    )
     assert run.fails("formats", "hermes", "--kind", "reasoning") == (
         "untemplate: error: unknown reasoning format 'hermes'; `untemplate formats --kind reasoning` lists all names"
     )

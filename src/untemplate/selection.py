@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from ._internal.backends.abilities import bound
 from ._internal.backends.recognition import call_markers
 from ._internal.log import logger
-from ._internal.model_files import document, folder_of, model_type_of
+from ._internal.model_files import document, folder_of, looks_like_path, model_type_of
 from .errors import CheckpointError
 from .format import Format, FormatError
 from .formats import IncompatibleFormatsError, lookup, merge, named
@@ -403,7 +403,7 @@ def _check_arguments(
             raise TypeError(f"{name}: expected {expected}, got {type(value).__name__}: {value!r:.200}")
     if model is not None and not os.fspath(model).strip():
         raise ValueError("model: is empty; expected a hub id, a local folder or a GGUF file")
-    if model is None or (isinstance(model, str) and not _looks_like_path(model)):
+    if model is None or (isinstance(model, str) and not looks_like_path(model)):
         return
     try:
         found = Path(model).expanduser().exists()
@@ -411,11 +411,6 @@ def _check_arguments(
         found = False
     if not found:
         raise CheckpointError(f"{os.fspath(model)}: no such file or folder")
-
-
-def _looks_like_path(model: str) -> bool:
-    """True if this cannot be a hub id, which is ``name`` or ``owner/name``."""
-    return model.startswith((".", "/", "~")) or model.endswith(".gguf") or model.count("/") > 1 or "\\" in model
 
 
 def _shipped(folder: Path | None) -> Mapping[str, Any] | None:

@@ -530,7 +530,7 @@ def test_an_upstream_with_the_model_beside_it(tmp_path: Path, upstream: list[Fak
             "concurrency": 0,
         },
     )
-    assert (model.name, model.template and model.template.source) == ("served", TEMPLATE)
+    assert (model.name, model.aliases, model.template and model.template.source) == ("served", ("mine",), TEMPLATE)
     assert model.parser.format.name == "hermes"
     assert model.parser.token_id("<|im_end|>") == 5
     assert engine.format is model.parser.format
@@ -548,7 +548,7 @@ def test_an_upstream_that_says_which_model_it_has(
         monkeypatch.setenv("HF_ENDPOINT", url)
         (model,) = served(Settings(upstream="http://h/v1"))
     assert not [path for path in asked if "safetensors" in path]
-    assert (model.name, model.template and model.template.source) == ("org/st", TEMPLATE)
+    assert (model.name, model.aliases, model.template and model.template.source) == ("org/st", (), TEMPLATE)
     assert model.parser.token_id("<|im_end|>") == 5
 
 

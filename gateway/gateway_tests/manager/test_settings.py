@@ -197,6 +197,22 @@ def test_files_that_cannot_be_read(tmp_path: Path):
             "vllm.extra: tool_call_parser is not an engine argument; use tool_parser (--tool-parser)",
         ),
         ("vllm.extra", ["enable_auto_tool_choice=1"], "vllm.extra: enable_auto_tool_choice is not an engine argument"),
+        (
+            "tool_parser",
+            "untemplate:hermes",
+            "tool_parser: 'untemplate:hermes' is not a format; did you mean 'hermes'?",
+        ),
+        (
+            "tool_parser",
+            "mine.json",
+            "tool_parser: 'mine.json' is not a format; enforce_parser (--enforce-parser) takes two names or a file",
+        ),
+        (
+            "enforce_parser",
+            "untemplate:hermes",
+            "enforce_parser: unknown format 'untemplate:hermes'; did you mean "
+            "'hermes'? `untemplate formats` lists all names",
+        ),
         ("api_keys", [""], "api_keys: a key must not be empty"),
     ],
 )

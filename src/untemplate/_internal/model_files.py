@@ -10,7 +10,7 @@ from typing import Any
 from ..formats._registry import model_type_of_architecture
 from ..templates._gguf_file import GgufError, read_gguf
 
-__all__ = ["document", "folder_of", "model_type_of"]
+__all__ = ["document", "folder_of", "looks_like_path", "model_type_of"]
 
 
 def folder_of(model: str | os.PathLike[str] | None) -> Path | None:
@@ -21,6 +21,11 @@ def folder_of(model: str | os.PathLike[str] | None) -> Path | None:
         return path if path.is_dir() else None
     except (OSError, ValueError):
         return None
+
+
+def looks_like_path(model: str) -> bool:
+    """True if this cannot be a hub id, which is ``name`` or ``owner/name``."""
+    return model.startswith((".", "/", "~")) or model.endswith(".gguf") or model.count("/") > 1 or "\\" in model
 
 
 def document(folder: Path | None, name: str) -> dict[str, Any]:

@@ -10,6 +10,8 @@ __all__ = ["brief", "close_names", "did_you_mean"]
 def close_names(name: str, valid: Iterable[str], most: int = 3) -> tuple[str, ...]:
     """Return the valid names that are nearest to an unknown one, the nearest first.
 
+    ``untemplate:NAME`` is how plugins write a name: there it is ``NAME``.
+
     Args:
         name: the unknown name.
         valid: all valid names.
@@ -17,7 +19,9 @@ def close_names(name: str, valid: Iterable[str], most: int = 3) -> tuple[str, ..
     """
     import difflib  # takes a millisecond, and this is rare
 
-    return tuple(difflib.get_close_matches(name, list(valid), n=most, cutoff=0.7))
+    listed = list(valid)
+    bare = name.removeprefix("untemplate:")
+    return (bare,) if bare in listed else tuple(difflib.get_close_matches(bare, listed, n=most, cutoff=0.7))
 
 
 def did_you_mean(names: Sequence[str]) -> str:

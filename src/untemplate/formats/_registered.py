@@ -1,7 +1,8 @@
 """Formats of other packages: registered by a call, or through entry points.
 
 * The entry points of the group ``untemplate.formats`` name functions without arguments, which call `register`. They run
-  once, when a name is not in the catalogue or all names are listed.
+  once, when a name is not in the catalogue or all names are listed. If one fails, a warning names its package, whose
+  names are unknown then.
 * A name is registered once, and never one of the catalogue. The error names the package that has it.
 """
 
@@ -144,11 +145,7 @@ def rows() -> tuple[IndexRow, ...]:
 
 
 def _call_entry_points() -> None:
-    """Call the functions of the entry points that were not called yet.
-
-    Raises:
-        FormatError: a function cannot be imported, or failed; the message names its package.
-    """
+    """Call the functions of the entry points that were not called yet."""
     with _lock:
         for point in _entry_points():
             if point not in _called:
@@ -164,17 +161,18 @@ def _entry_points() -> tuple[EntryPoint, ...]:
 
 
 def _call(point: EntryPoint) -> None:
-    """Call the function of an entry point. If it fails, nothing of it remains, and it is called again next time."""
+    """Call the function of an entry point. If it fails, nothing of it remains but a warning."""
     package = f"{point.dist.name} {point.dist.version}" if point.dist else point.value
     entries, owners = dict(_entries), dict(_owners)
     _callers.append(package)
     try:
         point.load()()
-    except Exception as error:
+    except Exception as error:  # what packages raise is not known
+        from .._internal.log import logger
+
         _restore(entries, owners)
-        _called.discard(point)
         problem = str(error) if isinstance(error, FormatError) else f"{type(error).__name__}: {error}"
-        raise FormatError(f"entry point {point.name!r} of {package}", problem) from error
+        logger().warning("entry point %r of %s adds no formats: %s", point.name, package, problem)
     finally:
         _callers.pop()
 

@@ -149,6 +149,8 @@ class _Source:
     checkpoint: Checkpoint | None
     template: ChatTemplate | None
     """The operator's template, otherwise the model's own, if a file contains it."""
+    given: str = ""
+    """The operator's name for an upstream's model."""
 
 
 async def _load(settings: Settings, kind: str, report: Report) -> Model:
@@ -214,7 +216,8 @@ def _source_of_upstream(settings: Settings, served: str) -> _Source:
     checkpoint = _beside_upstream(name)
     if template is None and checkpoint is not None:
         template = _own(checkpoint)
-    return _Source(served or name, name, checkpoint, template)
+    given = settings.model if checkpoint is None else checkpoint.name
+    return _Source(served or name, name, checkpoint, template, given if settings.model else "")
 
 
 def _look(settings: Settings, kind: str, checkpoint: Checkpoint, template: ChatTemplate | None, report: Report) -> None:
@@ -293,8 +296,10 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
     engine.expect(selection.format)
     details = {} if checkpoint is None else _details(checkpoint)
     context = getattr(engine, "context_length", None) or (None if checkpoint is None else checkpoint.context_length)
+    given = source.given
     return Model(
         name=name,
+        aliases=(given,) if given and not settings.name and given != name and given not in settings.aliases else (),
         engine=engine,
         parser=parser,
         template=template,

@@ -434,4 +434,6 @@ def _check_parsers(settings: Settings) -> None:
         value = getattr(settings, name)
         if settings.parser_backend == "untemplate" and value and value not in names(kind):  # type: ignore[arg-type]
             near = nearest(value, dict.fromkeys(names(kind)))  # type: ignore[arg-type]
+            if "+" in value or value.endswith(".json"):
+                near = "; enforce_parser (--enforce-parser) takes two names or a file"
             raise SettingsError(f"{name}: {value!r} is not a format{near}")

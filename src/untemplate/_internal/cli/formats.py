@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..inspector.known import SAMPLE_TOOLS, SAMPLES
 from ..terminal import coloured, painted, visible
-from .common import UsageError, field, print_json, print_text, quiet, table
+from .common import UsageError, field, noted, print_json, print_text, quiet, table
 
 if TYPE_CHECKING:
     import argparse
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    from ...formats import UnknownFormatError
+    from ...formats import UnknownFormatError, names
 
+    with noted():
+        names()  # asks other packages for theirs
     name: str | None = arguments.name
     kind: Kind | None = arguments.kind
     if arguments.schema:
@@ -47,10 +49,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _why_not(model: str) -> str:
     """Return why a hub id or a path shows no format."""
-    from ...selection import _looks_like_path
+    from ..model_files import looks_like_path
 
     is_here = os.path.exists(model)
-    if not is_here and _looks_like_path(model):
+    if not is_here and looks_like_path(model):
         return "no such file or folder"
     missing = "" if is_here else "no such file or folder, and "
     whose = "its chat template" if is_here else "the chat template of a hub id"
@@ -142,18 +144,16 @@ def _show_model(model: str, *, as_json: bool) -> bool:
     chosen = None
     if is_here:
         with quiet():
-            chosen = select(model).chosen
-        usable = {chosen.name: chosen.format} if chosen.source != "passthrough" else {}
+            selection = select(model)
+        chosen = selection.chosen
+        usable = {chosen.name: selection.format} if chosen.source != "passthrough" else {}
     else:
         usable = {chosen_name(fmt): fmt for _, fmt, _ in suggested(model, model_type)}
     if not usable:
         return False
     halves = _halves(*next(iter(usable.items())))
-    if chosen is not None and halves:
-        mine = {(entry.kind, entry.name): why for entry, why in found}
-        first = [lookup(kind, half) for kind, half in halves.items()]
-        front = [(entry, mine.pop((entry.kind, entry.name), chosen.remark)) for entry in first]
-        found = front + [(entry, why) for entry, why in found if (entry.kind, entry.name) in mine]
+    if chosen is not None:
+        found = _chosen_first(found, halves, chosen.remark)
     if as_json:
         entries = [{**_entry(entry), "reason": why} for entry, why in found]
         why_chosen = {"chosen": chosen.to_dict()} if chosen else {}
@@ -167,25 +167,33 @@ def _show_model(model: str, *, as_json: bool) -> bool:
     elif len(usable) > 1:
         lines.append(field("chosen", "the first one that the model's chat template certifies", colour))
     if halves:
-        options = {"reasoning": "--reasoning-parser", "tool": "--tool-call-parser"}
-        flags = " ".join(f"{options[kind]} untemplate:{half}" for kind, half in halves.items())
-        lines.append(field("vLLM", flags, colour))
+        options = {"tool": "--tool-call-parser untemplate", "reasoning": "--reasoning-parser untemplate"}
+        lines.append(field("vLLM", " ".join(f"{options[kind]}:{half}" for kind, half in halves.items()), colour))
     print_text("\n".join(lines) + _listed(found))
     return True
 
 
-def _halves(name: str, fmt: Format | None) -> dict[Kind, str]:
-    """Return the entries of a chosen name by their kinds; none if a half of the Format is not in the catalogue."""
-    from ...formats._registry import finds, rows
+def _halves(name: str, fmt: Format) -> dict[Kind, str]:
+    """Return the entries of a Format by their kinds; none if one of them is not in the catalogue."""
+    from ...formats import names
 
-    tool, _, reasoning = name.partition("+")
-    given: dict[Kind, str] = {}
-    if fmt is not None and (fmt.tools or fmt.channels is not None):
-        given["tool"] = tool
-    if fmt is not None and (fmt.reasoning is not None or fmt.channels is not None):
-        given["reasoning"] = reasoning or tool
-    known = [any(row.kind == kind and finds(row, half) for row in rows()) for kind, half in given.items()]
-    return given if all(known) else {}
+    calls, _, reasoning = name.partition("+")
+    halves: tuple[tuple[Kind, str, object], ...] = (
+        ("tool", calls, fmt.tools or fmt.channels),
+        ("reasoning", reasoning or calls, fmt.reasoning or fmt.channels),
+    )
+    given = {kind: half for kind, half, part in halves if part}
+    return given if all(half in names(kind) for kind, half in given.items()) else {}
+
+
+def _chosen_first(found: list[tuple[Entry, str]], halves: dict[Kind, str], remark: str) -> list[tuple[Entry, str]]:
+    """Return the entries that are suggested after those of the chosen Format, which may not be among them."""
+    from ...formats import lookup
+
+    why = {(entry.kind, entry.name): reason for entry, reason in found}
+    first = [lookup(kind, half) for kind, half in halves.items()]
+    chosen = [(entry, why.pop((entry.kind, entry.name), remark)) for entry in first]
+    return chosen + [(entry, reason) for entry, reason in found if (entry.kind, entry.name) in why]
 
 
 def _listed(found: list[tuple[Entry, str]]) -> str:
