@@ -349,11 +349,12 @@ FORMAT_HEAD = """\
 A Format describes the output of one model family as data: frozen dataclasses, imported from `untemplate.format`.
 [CONTRIBUTING](../CONTRIBUTING.md#add-a-model-in-one-file) shows one being written, and `untemplate formats NAME --json`
 prints one of the catalogue. In JSON every part is an object with the same keys. Fields at their default are left out, a
-marker without other spellings is a string, and `body` and `arguments` have a `kind`. `untemplate formats --schema`
-prints the JSON Schema of a Format.
+marker without other spellings is a string, and `body` and `arguments` have a `kind`, which is in brackets below.
+`untemplate formats --schema` prints the JSON Schema of a Format.
 
-A `Body` is a `JsonBody` or a `NamedBody`. `Arguments` are `JsonArguments`, `TaggedArguments`, `ElementArguments` or
-`LiteralArguments`. An `Escape` is `"none"` or `"xml"`.
+A `Body` is a `JsonBody` (`json`) or a `NamedBody` (`named`). `Arguments` are `JsonArguments` (`json`),
+`TaggedArguments` (`tagged`), `ElementArguments` (`element`) or `LiteralArguments` (`literal`). An `Escape` is `"none"`
+or `"xml"`.
 
 """
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from untemplate._internal.render import Inexpressible, expressible, render
-from untemplate.format import Format, LiteralArguments, Marker, NamedBody, Tools
+from untemplate.format import Format, FormatError, LiteralArguments, Marker, NamedBody, Tools
 from untemplate.formats import named
 from untemplate.testing import check
 
@@ -308,6 +308,22 @@ def test_quotes_may_be_optional(written: str, arguments: str, diagnostics: list[
     fmt = Format(name="optional", tools=(Tools(call_open=Marker("<c>"), call_close=Marker("</c>"), body=body),))
     call = ("f", arguments, "recovered" if diagnostics else "ok")
     check(fmt, f"<c>f({written})</c>", {"tool_calls": [call], "diagnostics": diagnostics}, tools=TOOLS, roundtrip=False)
+
+
+@pytest.mark.parametrize("close", [": ", ">\n", "\n"])
+@pytest.mark.parametrize("brackets", ["()", "{}"])
+def test_white_space_may_be_before_the_arguments(close: str, brackets: str) -> None:
+    body = NamedBody(name_close=Marker(close), arguments=LiteralArguments(open=brackets[0], close=brackets[1]))
+    fmt = Format(name="spaced", tools=(Tools(call_open=Marker("<c>"), call_close=Marker("</c>"), body=body),))
+    expected = {"tool_calls": [("f", {"a": 1})], "diagnostics": []}
+    check(fmt, f"<c>f{close}{brackets[0]}a=1{brackets[1]}</c>", expected, exhaustive=True)
+
+
+def test_a_comma_separates_arguments() -> None:
+    with pytest.raises(FormatError) as error:
+        Format(name="x", tools=(Tools(body=NamedBody(arguments=LiteralArguments(separator="; "))),))
+    problem = "'; ' is not a comma, with or without white space"
+    assert str(error.value) == f"tools[0].body.arguments.separator: {problem}"
 
 
 YAML = LiteralArguments(open="", close="", assign=": ", separator="\n", quotes=('"',))

@@ -111,6 +111,64 @@ def test_newlines_are_counted_on_each_side(fmt: Format, value: str, expected: st
     assert expressible(fmt, message) is None
 
 
+def tagged(**fields: Any) -> Format:
+    texts = {name: Marker(text) if name != "key" else text for name, text in fields.items()}
+    body = NamedBody(name_close=Marker("|"), arguments=TaggedArguments(**texts))
+    tools = Tools(call_open=Marker("<<"), call_close=Marker(">>"), body=body)
+    return Format(name="tagged", tools=(tools,))
+
+
+def written_and_read(fmt: Format, arguments: dict[str, Any]) -> str:
+    """Return a call as the renderer writes it, after all laws on it: it is read back whole, without a remark."""
+    message = {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": arguments}}]}
+    raw = render(fmt, message)
+    check(fmt, raw, {"tool_calls": [("f", arguments)], "diagnostics": []}, exhaustive=True)
+    return raw
+
+
+@pytest.mark.parametrize("value", ["Paris", " before", "after ", "", "\ttabs\t", "a: b", " > </v "])
+@pytest.mark.parametrize(
+    ("markers", "written"),
+    [
+        ({"key_open": "- ", "key_close": ": ", "value_close": "\n"}, "- path: {}\n"),
+        ({"key_open": "<p ", "key_close": ">\t", "value_close": " </p>"}, "<p path>\t{} </p>"),
+        (
+            {"key_open": "<k>", "key_close": "</k>", "value_open": "<v> ", "value_close": "</v>"},
+            "<k>path</k><v> {}</v>",
+        ),
+        ({"key_open": "<p=", "key_close": ">\n    ", "value_close": "\n  </p>"}, "<p=path>\n    {}\n  </p>"),
+    ],
+)
+def test_white_space_of_a_marker_is_not_of_the_value(markers: dict[str, Any], written: str, value: str) -> None:
+    fmt = tagged(**markers)
+    assert written_and_read(fmt, {"path": value}) == f"<<f|{written.format(value)}>>"
+    bare = written.replace(" ", "").replace("\t", "").replace("\n", "")
+    if markers["value_close"].strip():
+        check(fmt, f"<<f|{bare.format('x')}>>", {"tool_calls": [("f", {"path": "x"})]})
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"n": 3}, {"days": 3}, {"path": "a"}, {"number": 1}, {"a": 1, "b": "x"}, {"t": {}}]
+)
+@pytest.mark.parametrize(
+    "key", ["{key} t={type}", "{type} n={key}", "{type} {key}", "{key} {type}", '{type}" n="{key}']
+)
+def test_a_type_may_come_before_a_key_and_without_quotes(key: str, arguments: dict[str, Any]) -> None:
+    written_and_read(tagged(key_open="<p ", key=key, key_close=">", value_close="</p>"), arguments)
+
+
+@pytest.mark.parametrize("separator", [",", ", ", ",\n", "<and>"])
+def test_separated_calls_of_a_section(separator: str) -> None:
+    fmt = tagged(key_open="<k>", key_close="</k>", value_close="</v>").extend(
+        tools__0__section_open=Marker("<calls>"),
+        tools__0__section_close=Marker("</calls>"),
+        tools__0__separator=Marker(separator),
+    )
+    raw = f"<calls><<f|<k>a</k>x</v>>>{separator}<<g|<k>b</k>y</v>>></calls>"
+    calls = [("f", {"a": "x"}), ("g", {"b": "y"})]
+    check(fmt, raw, {"tool_calls": calls, "diagnostics": []}, exhaustive=True)
+
+
 def test_faults_are_named() -> None:
     base: dict[str, Any] = {"key_open": Marker("<k>"), "key_close": Marker("</k>"), "value_close": Marker("</v>")}
 
@@ -121,6 +179,13 @@ def test_faults_are_named() -> None:
         return str(error.value)
 
     assert fault(trim_after=-1) == "tools[0].body.arguments.trim_after: -1 is negative"
+    assert fault(value_open=Marker("<v>\n")) == (
+        "tools[0].body.arguments.trim: 0 is less than the newlines of value_open next to a value: 1"
+    )
+    assert fault(key="{key} {string} {type}") == (
+        "tools[0].body.arguments.key: '{key} {string} {type}' holds {string} and {type}; only one may be there"
+    )
+    assert fault(key="{key}{type}") == ("tools[0].body.arguments.key: '{key}{type}' has no text between its variables")
     assert fault(type_open=Marker("<t>")) == (
         "tools[0].body.arguments.type_close: type_open and type_close go together"
     )

@@ -28,7 +28,10 @@ class JsonArguments(Record):
 
 @record()
 class TaggedArguments(Record):
-    """Arguments in tags of their own: ``key_open`` key ``key_close`` [``value_open``] value ``value_close``."""
+    """Arguments in tags of their own: ``key_open`` key ``key_close`` [``value_open``] value ``value_close``.
+
+    Spaces and tabs of the marker before or after a value are not a part of it; ``trim`` counts newlines.
+    """
 
     key_open: Marker
     """Marker before a key. Required. Example: ``Marker("<parameter=")``."""
@@ -52,8 +55,8 @@ class TaggedArguments(Record):
     value_close: Marker
     """Marker after a value. Required. Example: ``Marker("\\n</parameter>\\n")``."""
     trim: int = 0
-    """Most newlines on each side of a value that belong to the markup and are removed. Default: ``0``. Example: ``1``
-    for Qwen3-Coder, which writes each value on lines of its own."""
+    """Most newlines on each side of a value that belong to the markup and are removed; at least those of the markers
+    next to it. Default: ``0``. Example: ``1`` for Qwen3-Coder, which writes each value on lines of its own."""
     trim_after: int | None = None
     """The same after a value, if it is another number than before it. Default: ``None``, as ``trim``. Example: ``1``
     for ``<x>VALUE\\n</x>``, with a ``trim`` of 0."""
@@ -73,6 +76,15 @@ class TaggedArguments(Record):
     def trims(self) -> tuple[int, int]:
         """Most newlines that are removed before and after a value."""
         return self.trim, self.trim if self.trim_after is None else self.trim_after
+
+    @property
+    def newlines(self) -> tuple[int, int]:
+        """Number of newlines that the markers next to a value have on its side, without other white space."""
+        before = self.key_close if self.value_open is None else self.value_open
+        close = self.value_close.text
+        sides = (before.text[len(before.text.rstrip()) :], close[: len(close) - len(close.lstrip())])
+        counts = [0 if side.strip("\r\n") else side.count("\n") for side in sides]
+        return counts[0] * bool(before.text.strip()), counts[1] * bool(close.strip())
 
     @property
     def writes_types(self) -> bool:
@@ -116,8 +128,8 @@ class LiteralArguments(Record):
     """Character between a top-level name and its value, with the white space that is written around it; inside objects
     it is always ``:``. Default: ``"="``. Example: ``": "``."""
     separator: str = ", "
-    """Text between arguments, as it is written; between lines it begins with a newline. Default: ``", "``. Example:
-    ``","``."""
+    """Comma between arguments, with the white space that is written around it; between lines white space that begins
+    with a newline. Default: ``", "``. Example: ``","``."""
     quotes: tuple[str, ...] = ("'", '"')
     """Quotes accepted around strings, the canonical one first. Default: ``("'", '"')``. Example: ``('<|"|>', '"')``."""
     quoted: Literal["strings", "all", "optional"] = "strings"
@@ -170,7 +182,10 @@ class JsonBody(Record):
 
 @record()
 class NamedBody(Record):
-    """A call whose name is written between markers, outside its arguments."""
+    """A call whose name is written between markers, outside its arguments.
+
+    No field expresses a close that repeats the name, such as ``<</get_weather>>``.
+    """
 
     name_open: Marker | None = None
     """Marker before the name. Default: ``None``, the name follows the opening of the call. Example:

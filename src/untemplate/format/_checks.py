@@ -138,15 +138,31 @@ def _ended_by_call(arguments: Arguments) -> str:
 
 def _check_tagged(arguments: TaggedArguments, path: str) -> None:
     _check_pattern(arguments.key, f"{path}.key", ("key", "string", "type"), needed="key")
+    if "}{" in arguments.key:
+        raise FormatError(f"{path}.key", f"{arguments.key!r} has no text between its variables")
+    if "{string}" in arguments.key and "{type}" in arguments.key:
+        raise FormatError(f"{path}.key", f"{arguments.key!r} holds {{string}} and {{type}}; only one may be there")
     if set(arguments.value_close.spellings) & set(arguments.key_open.spellings):
         raise FormatError(f"{path}.value_close", "is key_open as well")
     for name, number in zip(("trim", "trim_after"), arguments.trims, strict=True):
         if number < 0:
             raise FormatError(f"{path}.{name}", f"{number} is negative")
+    _check_newlines(arguments, path)
     if (arguments.type_open is None) != (arguments.type_close is None):
         raise FormatError(f"{path}.type_close", "type_open and type_close go together")
     if arguments.type_open is not None and arguments.value_open is None:
         raise FormatError(f"{path}.value_open", "is missing: nothing begins a value after its type")
+
+
+def _check_newlines(arguments: TaggedArguments, path: str) -> None:
+    """Check that the newlines of the markers next to a value are removed from the value."""
+    markers = ("key_close" if arguments.value_open is None else "value_open", "value_close")
+    sides = zip(("trim", "trim_after"), markers, arguments.newlines, arguments.trims, strict=True)
+    for name, marker, written, number in sides:
+        if written > number:
+            raise FormatError(
+                f"{path}.{name}", f"{number} is less than the newlines of {marker} next to a value: {written}"
+            )
 
 
 def _check_elements(arguments: ElementArguments, path: str) -> None:
@@ -168,6 +184,8 @@ def _check_literal(arguments: LiteralArguments, path: str) -> None:
             raise FormatError(f"{path}.{name}", "must be one character")
     if len(arguments.assign.strip()) != 1:
         raise FormatError(f"{path}.assign", "must be one character")
+    if not arguments.on_lines and arguments.separator.strip() != ",":
+        raise FormatError(f"{path}.separator", f"{arguments.separator!r} is not a comma, with or without white space")
     if not arguments.quotes:
         raise FormatError(f"{path}.quotes", "is empty")
 

@@ -79,9 +79,9 @@ def _attributes_of(arguments: Arguments) -> list[str]:
     if not isinstance(arguments, TaggedArguments):
         return []
     attributes = [rf"{re.escape(piece)}[A-Za-z]*" for piece in _pieces_of_key(arguments)]
-    if arguments.type_open is not None:
-        attributes.append(rf"(?:{_either(arguments.type_open)})\s*[A-Za-z]*")
-    return attributes
+    # The type of a value follows the opener of its own, or that of the key if it comes before the key.
+    before = [arguments.type_open, None if arguments.key.startswith("{key}") else arguments.key_open]
+    return attributes + [rf"(?:{_either(marker)})\s*[A-Za-z]*" for marker in before if marker is not None]
 
 
 def _pieces_of_key(arguments: TaggedArguments) -> list[str]:

@@ -78,6 +78,11 @@ class Pattern:
     def fits(self, text: str) -> bool:
         return self.plain or self.expression.fullmatch(text) is not None
 
+    def place(self, text: str, variable: str) -> int:
+        """Return where a variable begins in ``text``; 0 if the text does not fit the pattern."""
+        found = None if self.plain else self.expression.fullmatch(text)
+        return 0 if found is None else found.start(variable)
+
     def split(self, text: str) -> dict[str, str]:
         """Return the variables in ``text``. If it does not fit the pattern, all of it is the first variable, or the
         part before the first quote if the pattern has attributes."""

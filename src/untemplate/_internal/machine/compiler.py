@@ -447,7 +447,7 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
             ends += [(arguments.open, tags.KEY_OPEN), ("(", tags.KEY_OPEN), ("{", tags.KEY_OPEN)]
         from .literal.compiler import compile_literal
 
-        syntax.body = compile_literal(syntax, arguments)
+        syntax.body = compile_literal(syntax, body, arguments)
     else:
         assert isinstance(arguments, JsonArguments)
         ends.append(("{", tags.KEY_OPEN))

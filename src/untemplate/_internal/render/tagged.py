@@ -136,10 +136,7 @@ def _key_fits(rules: _Rules, key: str, written: str) -> bool:
 
 def _newlines_fit(text: str, arguments: TaggedArguments) -> bool:
     """True if trimming removes the newlines of the markup and none of the value."""
-    opener = arguments.key_close if arguments.value_open is None else arguments.value_open
-    before = len(opener.text) - len(opener.text.rstrip("\n"))
-    close = arguments.value_close.text
-    after = len(close) - len(close.lstrip("\n"))
+    before, after = arguments.newlines
     ahead, behind = arguments.trims
     if before < ahead and text.startswith(("\n", "\r\n")):
         return False

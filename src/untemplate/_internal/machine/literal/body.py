@@ -39,10 +39,12 @@ class LiteralBody(Body):
         self.syntax: LiteralSyntax = syntax
 
     def begin(self, cur: Cursor, call: CallBeginning) -> int:
+        syntax = self.syntax
+        if syntax.spaced:
+            cur.pos = cur.spaces()
         call.mark(MARKUP, cur.pos)
         if cur.pos >= len(cur.text):
             return MORE
-        syntax = self.syntax
         if syntax.on_lines:
             return self._begin_lines(cur, call)
         c = cur.text[cur.pos]

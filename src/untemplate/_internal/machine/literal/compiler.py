@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ....format import LiteralArguments
+from ....format import LiteralArguments, NamedBody
 from ..call_syntax import CallSyntax
 from ..lexer import WS, literal_set
 from .body import LiteralBody
@@ -18,13 +18,14 @@ _TO_ESCAPE: Final = re.compile("[\"']")
 """Characters that are escaped in a string."""
 
 
-def compile_literal(frame: CallSyntax, arguments: LiteralArguments) -> LiteralBody:
+def compile_literal(frame: CallSyntax, body: NamedBody, arguments: LiteralArguments) -> LiteralBody:
     """Compile arguments as literals."""
     syntax = LiteralSyntax(frame)
     syntax.open = arguments.open
     syntax.close = arguments.close
     syntax.assign = arguments.assign.strip(WS)
     syntax.on_lines = arguments.on_lines
+    syntax.spaced = body.name_close is not None and body.name_close.text.endswith(tuple(WS))
     syntax.quotes = literal_set(*arguments.quotes)
     # A quote without such a character is the same in an escaped copy.
     heads = [_TO_ESCAPE.split(quote, maxsplit=1)[0] for quote in arguments.quotes if _TO_ESCAPE.search(quote)]

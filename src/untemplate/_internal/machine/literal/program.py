@@ -21,6 +21,8 @@ class LiteralSyntax:
         self.assign: str = "="
         self.on_lines: bool = False
         """True if nothing opens and closes the arguments, and each is on a line of its own."""
+        self.spaced: bool = False
+        """True if white space is written between the name and the arguments."""
         self.quotes: Literals = NO_LITERALS
         self.quoted: str = "strings"
         """The values in quotes. ``all``: the text in them may be a value of any type. ``optional``: a value that is not

@@ -93,13 +93,31 @@ class Chains:
             if stop == MORE:
                 return self.wait(stops, pos)
             if stop < 0:
-                return END if cur.final and stops.undecided(text, pos) else TEXT
+                return self._after_separator(cur, pos, call)
             if stops.tags[text[pos:stop]] != tags.TURN_END or not call.may_be_marker(pos, stop):
                 break
             if call.has_id(pos, stop):
                 return END
             end = stop
             message_ends = True
+        return self._before_opener(cur, pos, call)
+
+    def _after_separator(self, cur: Cursor, pos: int, call: CallHandler) -> int:
+        """Return what follows a chain if text is at ``pos``, which may separate two calls, or MORE."""
+        text = cur.text
+        separators = self.syntax.separators
+        end = separators.at(text, pos, cur.final)
+        if end == MORE:
+            return self.wait(separators, pos)
+        if end < 0:
+            return END if cur.final and self.syntax.value_stops.undecided(text, pos) else TEXT
+        pos = after_spaces(text, end)
+        if pos >= len(text):
+            return END if cur.final else self.wait(self.syntax.value_stops, pos)
+        return TEXT if pos < 0 else self._before_opener(cur, pos, call)
+
+    def _before_opener(self, cur: Cursor, pos: int, call: CallHandler) -> int:
+        """Return OPENER if another call begins at ``pos``, TEXT or MORE."""
         opened = self._at_opener(cur, pos, call)
         return MORE if opened == MORE else OPENER if opened >= 0 else TEXT
 

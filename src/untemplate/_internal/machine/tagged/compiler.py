@@ -28,12 +28,19 @@ def compile_tagged(
     enclosing = around(tools, body, turn_end) | tagged((name_open, tags.NAME_OPEN))
     syntax.tags = Literals({**tagged((arguments.key_open, tags.KEY_OPEN)), **enclosing})
     # A value's opener ends the key even if key_close is missing.
-    opens = ((arguments.value_open, tags.VALUE_OPEN), (arguments.type_open, tags.TYPE_OPEN))
-    syntax.key_ends = Literals(tagged((arguments.key_close, tags.KEY_CLOSE), *opens))
-    syntax.value_opens = Literals(tagged(*opens))
-    before = syntax.value_opens.tags if syntax.has_value_open else tagged((arguments.key_close, tags.KEY_CLOSE))
+    syntax.separators = Literals({t: k for t, k in frame.between.tags.items() if k == tags.SEPARATOR})
+    opens = tagged((arguments.value_open, tags.VALUE_OPEN), (arguments.type_open, tags.TYPE_OPEN))
+    closes = tagged((arguments.key_close, tags.KEY_CLOSE))
+    if arguments.value_open is not None:
+        opens |= _spaced(arguments.value_open, tags.VALUE_OPEN)
+    else:
+        closes |= _spaced(arguments.key_close, tags.KEY_CLOSE)
+    syntax.key_ends = Literals({**opens, **closes})
+    syntax.value_opens = Literals(opens)
+    before = closes if arguments.value_open is None else opens
     syntax.doubled_opens = Literals({text: tag for text, tag in before.items() if len(text.strip(WS)) > 1})
-    syntax.value_ends = Literals(tagged((arguments.value_close, tags.VALUE_CLOSE)))
+    value_close = tagged((arguments.value_close, tags.VALUE_CLOSE))
+    syntax.value_ends = Literals(value_close | _spaced(arguments.value_close, tags.VALUE_CLOSE))
     _compile_value_ends(syntax, arguments)
     syntax.trim, syntax.trim_after = arguments.trims
     # A key's opener is written at the start of a line.
@@ -42,6 +49,17 @@ def compile_tagged(
     syntax.escape = arguments.escape
     syntax.escape_of_keys = arguments.escape_of_keys
     return TaggedBody(syntax)
+
+
+def _spaced(marker: Marker, tag: int) -> dict[str, int]:
+    """Return the spellings of a marker next to a value with the white space on the value's side, which is not the
+    value's. Newlines alone are for ``trim``."""
+    found = {}
+    for text in (marker.text, *marker.accepted):
+        spelling = text.lstrip(WS) if tag != tags.VALUE_CLOSE else text.rstrip(WS)
+        if spelling and spelling.strip("\r\n") != spelling.strip(WS):
+            found[spelling] = tag
+    return found
 
 
 def _compile_value_ends(syntax: TaggedSyntax, arguments: TaggedArguments) -> None:

@@ -50,6 +50,8 @@ class TaggedSyntax:
         """Literals in a value at which it may end, or at which a quoted call begins."""
         self.value_successors: Literals = NO_LITERALS
         """After a value's close: what may follow it, and a second close. Openers are for `Chains.at_call`."""
+        self.separators: Literals = NO_LITERALS
+        """Between two calls of a section or list."""
         self.close_head: str = ""
         """The text before the name of the argument in a close that is named after it; empty: there is no such close."""
         self.type_ends: Literals = NO_LITERALS

@@ -265,7 +265,7 @@ class TaggedReader(ArgumentReader):
         if tag != tags.KEY_CLOSE:
             key = self._values.ends.keys.whole_name(key)
             call.report("missing_close", end, end)
-        at = raw.index(key)
+        at = self._place_of(key, raw)
         plain = self._plain_key(key, cur.pos + at, call)
         if plain != key and key.endswith(plain):
             at += len(key) - len(plain)
@@ -276,6 +276,11 @@ class TaggedReader(ArgumentReader):
         self._begin_value(key, end - len(key), variables.get("string", ""), variables.get("type", ""), call)
         self._phase = _AFTER_KEY[tag] if syntax.has_value_open else _VALUE
         return AGAIN
+
+    def _place_of(self, key: str, raw: str) -> int:
+        """Return where a key is in all text up to its close. The type of its value may come first."""
+        rest = raw.lstrip(WS)
+        return raw.index(key, len(raw) - len(rest) + self.syntax.key.place(rest.rstrip(WS), "key"))
 
     def _plain_key(self, key: str, start: int, call: CallHandler) -> str:
         """Return a key, which is at ``start``, without the rest of a damaged opener before it (``<paramter=city``),
@@ -308,9 +313,10 @@ class TaggedReader(ArgumentReader):
         call.mark(ARGUMENT_TEXT, start + end)
         rest = raw[end:].strip(WS)
         pattern = self.syntax.key
-        attribute = pattern.literals[1] if len(pattern.literals) > 1 else ""
+        attribute = pattern.literals[pattern.variables.index("key") + 1].strip(WS)
         value = rest[len(attribute) :].removesuffix(pattern.literals[-1])
-        fits = attribute != "" and rest.startswith(attribute) and (value + "a").isalpha() and value.isascii()
+        follows = pattern.variables[-1] != "key" and rest.startswith(attribute)
+        fits = follows and (value + "a").isalpha() and value.isascii()
         if not fits and not attribute.startswith(rest):
             call.report("broken_key", start + end, start + len(raw))
             call.mark(DROPPED, start + len(raw))
@@ -392,7 +398,7 @@ class TaggedReader(ArgumentReader):
             raw = cur.text[cur.pos :]
             key = self.syntax.key.split(raw.strip(WS)).get("key", "")
             call.put(f'{self._values.before}"{json_escape(key)}')
-            at = raw.index(key)
+            at = self._place_of(key, raw)
             self._mark_key(cur.pos, raw, at, at + len(key), call)
             cur.pos = len(cur.text)
         elif self._phase != _BETWEEN:
