@@ -19,9 +19,11 @@ from untemplate import OutputParser, Policy
 from untemplate._internal import cli
 from untemplate._internal.backends.quotations import quoted_calls
 from untemplate._internal.cli.explain import _CAME_BACK
+from untemplate._internal.inspector.own_text import not_read_back
 from untemplate._internal.installed import install_command
 from untemplate._internal.terminal import width
 from untemplate.analysis import analyze, prepare
+from untemplate.format import Format, Marker, NamedBody, TaggedArguments, Tools, Turn
 from untemplate.formats import entries, lookup, named, names
 from untemplate.formats._registry import rows
 from untemplate.grammar import make_grammar
@@ -285,6 +287,33 @@ def test_a_format_of_a_file_and_of_the_catalogue(run: Run):
     assert run.says("explain", "hermes").splitlines()[1] == "  format    hermes, of the catalogue"
 
 
+def test_a_format_is_tested_against_its_own_renderer(run: Run):
+    arguments = TaggedArguments(key_open=Marker("<k>"), key_close=Marker("</k>"), value_close=Marker("1"))
+    way = Tools(
+        call_open=Marker("<<"), call_close=Marker(">>"), body=NamedBody(name_close=Marker("|"), arguments=arguments)
+    )
+    file = run.file("mine.json", Format(name="mine", tools=(way,)).to_json())
+    block = next(b for b in run.says("explain", file).split("\n\n") if b.startswith("read back"))
+    title, lost = block.split("\n", 1)
+    assert title == "read back  not all samples, so outputs of the model will be misread"
+    said = " ".join(lost.split())
+    assert said.startswith("lost one call: '<<get_weather|<k>city</k>Paris1<k>days</k>31<k>")
+    assert said.endswith("diagnostics ['markup_in_value']; look at tools[0].call_open, tools[0].body")
+    assert json.loads(run.says("explain", file, "--json"))["not_read_back"][0].startswith("one call: ")
+    assert "read back  text, reasoning and calls, as written\n" in run.says("explain", "qwen3_coder")
+
+
+def test_a_missing_end_of_the_turn_is_named(run: Run):
+    file = run.file("mine.json", named("hermes").extend(turn=Turn()).to_json())
+    said = run.says("explain", run.file("mine.jinja", TEMPLATE), "--enforce-parser", file)
+    assert "  missing    turn.end: the template writes '<|im_end|>" in said
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in entries()])
+def test_all_that_the_catalogue_writes_is_read_back(name: str):
+    assert list(not_read_back(named(name))) == []
+
+
 # -- explain: a model ---------------------------------------------------------------------------------------------
 
 
@@ -394,7 +423,8 @@ def test_everything_as_one_object(run: Run):
     analysis = analyze(template, cache=False)
     chosen = select(template=template)
     assert list(everything) == [
-        *("source", "format", "certificate", "selection", "quoted_calls", "analysis", "coverage", "example", "policy"),
+        *("source", "format", "certificate", "selection", "quoted_calls", "analysis", "coverage", "example"),
+        *("not_read_back", "policy"),
     ]
     assert everything["selection"] == json.loads(json.dumps(chosen.to_dict()))
     quoted = quoted_calls(analysis.format)

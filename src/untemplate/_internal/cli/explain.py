@@ -188,6 +188,10 @@ def _blocks(known: Known, colour: bool, verbose: bool) -> Iterator[str]:
     turn = example(known)
     if turn is not None:
         yield _shown_example(*turn, colour)
+    with quiet():
+        lost = known.not_read_back
+    if lost is not None:
+        yield _read_back(lost, colour)
     yield _policies(known.parser.policy, colour)
 
 
@@ -365,9 +369,17 @@ def _choice(known: Known, selection: Selection, colour: bool) -> str:
             field("runner-up", f"another reading of the template: {known.certificate.runner_up}", colour, size=11)
         )
     lines += [field("note", visible(note), colour, size=11) for note in selection.notes]
+    lines += _missing_end(known, colour)
     if selection.warning and known.template is not None:
         lines.append(field("warning", visible(selection.warning), colour, size=11, style="error"))
     return "\n".join(lines)
+
+
+def _missing_end(known: Known, colour: bool) -> Iterator[str]:
+    end = None if known.analysis is None else known.analysis.format.turn.end
+    if end is not None and known.parser.format.turn.end is None:
+        said = f"turn.end: the template writes {end.text!r} after each turn, which becomes content"
+        yield field("missing", visible(said), colour, size=11, style="error")
 
 
 def _tried(tried: Tried) -> str:
@@ -388,6 +400,14 @@ def _shown_example(who: str, prompt: str, text: str, parsed: ParsedOutput, colou
         lines += [legend()]
     lines.append(_title("result", summary(parsed), colour))
     return "\n".join(lines)
+
+
+def _read_back(lost: list[str], colour: bool) -> str:
+    said = (
+        "not all samples, so outputs of the model will be misread" if lost else "text, reasoning and calls, as written"
+    )
+    lines = [_title("read back", said, colour)]
+    return "\n".join(lines + [field("lost", visible(one), colour, size=8, style="error") for one in lost])
 
 
 # -- Policies -----------------------------------------------------------------------------------------------------

@@ -77,6 +77,13 @@ class Known:
         tokens = None if self.template is None else self.template.vocabulary
         return quoted_calls(self.parser.format, tokens, self.parser.policy)
 
+    @property
+    def not_read_back(self) -> list[str] | None:
+        """Samples that the Format does not read as it writes them; ``None`` if a template was measured instead."""
+        from .own_text import not_read_back
+
+        return list(not_read_back(self.parser.format)) if self.selection is None else None
+
 
 def example(known: Known) -> tuple[str, str, str, ParsedOutput] | None:
     """Return (author, end of the prompt, turn, message) of the turn that shows most."""
@@ -134,6 +141,7 @@ def everything(known: Known) -> dict[str, Any]:
         "analysis": analysis,
         "coverage": _coverage(known),
         "example": shown,
+        "not_read_back": known.not_read_back,
         "policy": {f.name: getattr(known.parser.policy, f.name) for f in fields(known.parser.policy)},
     }
 
