@@ -168,7 +168,7 @@ def test_the_greeting_promises_what_the_model_can_do(capsys: pytest.CaptureFixtu
         "  completes  hermes  no        no\n"
         "  chats      hermes  no        yes    4096\n"
         "  chats: calls that it only quotes would run in 5 of 13 tested ways of quoting (code, tables …), "
-        "because the tokenizer is not known; fewer do with the model's folder or hub id as MODEL, "
+        "because the tokenizer is not known; fewer do with a MODEL (folder or hub id) that has it, "
         "--policy quoted_calls=content or a grammar\n\n"
         '  curl -N http://127.0.0.1:8000/v1/completions -H "Authorization: Bearer $API_KEY" \\\n'
         "    -H 'Content-Type: application/json' -d "

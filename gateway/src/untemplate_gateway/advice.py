@@ -20,7 +20,7 @@ def advice_on_quotations(model: Model) -> str:
     if not model.engine.takes.token_ids:
         why, remedy = "the engine reports no token ids", f"one that returns them, {remedy}"
     elif not knows:
-        why, remedy = "the tokenizer is not known", f"the model's folder or hub id as MODEL, {remedy}"
+        why, remedy = "the tokenizer is not known", f"a MODEL (folder or hub id) that has it, {remedy}"
     elif measured.provable == "partly":
         why = "some of the markers that begin its calls are ordinary text"
     else:
