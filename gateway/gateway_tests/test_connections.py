@@ -131,6 +131,31 @@ class TestBodies:
             assert httpx.post(gateway.url + CHAT, json=ASK, timeout=LONG).status_code == 200
             third.close()
 
+    def test_one_that_makes_room_is_told_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The one that takes its place may have arrived whole before that."""
+        monkeypatch.setattr(asgi, "_SLOW", 1)
+        left = asyncio.Event()
+
+        async def slow() -> dict[str, Any]:
+            await left.wait()
+            return {"type": "http.disconnect"}
+
+        async def whole() -> dict[str, Any]:
+            return {"type": "http.request", "body": b"{}"}
+
+        async def act() -> list[Any]:
+            reader = asgi.BodyReader(1000, 5.0)
+            first = asyncio.create_task(reader.read({"headers": []}, slow, "a"))
+            await asyncio.sleep(0)
+            second = asyncio.create_task(reader.read({"headers": []}, whole, "a"))
+            found = await asyncio.gather(first, second, return_exceptions=True)
+            assert reader._slow == {}
+            return found
+
+        refused, body = asyncio.run(act())
+        assert (refused.status, str(refused)) == (408, "more than 1 bodies of this client are arriving")
+        assert body == b"{}"
+
     def test_a_fresh_connection_stays_while_slow_bodies_are_older(self) -> None:
         with running([scripted("x")], max_connections=4) as gateway:
             slow = [open_post(gateway) for _ in range(3)]

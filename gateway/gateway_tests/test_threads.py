@@ -20,7 +20,7 @@ from untemplate_gateway.request_context import RequestContext, current
 from untemplate_gateway.threads import Abandoned, go_on, in_slow_thread, in_thread
 
 from .scripted import scripted
-from .server import LONG, running
+from .server import LONG, running, soon
 
 TEMPLATE = ChatTemplate(
     "{{ bos_token }}{% if not messages %}{{ raise_exception('empty') }}{% endif %}"
@@ -109,6 +109,42 @@ def test_running_work_sees_that_its_client_has_left() -> None:
     assert ended == [Abandoned]
 
 
+def test_work_that_nobody_waits_for_is_work_of_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else has a thread at once, and does not pay for the time of the first one."""
+    monkeypatch.setattr(threads, "BUDGET", 0.5)
+    go = threading.Event()
+
+    async def act() -> None:
+        current.set(RequestContext("busy"))
+        left = asyncio.create_task(in_slow_thread(go.wait, LONG))
+        await asyncio.sleep(0.01)
+        left.cancel()
+        waiting = asyncio.create_task(in_slow_thread(lambda: None))
+        current.set(other := RequestContext("other"))
+        await asyncio.create_task(in_slow_thread(lambda: None))
+        await asyncio.sleep(0.6)
+        assert not waiting.done()
+        go.set()
+        await waiting
+        assert other.worked < 0.5
+
+    asyncio.run(act())
+
+
+def test_there_is_a_thread_for_each_place() -> None:
+    """That of an owner that has no running work, too: waiting would count as work."""
+    together = threading.Barrier(2)
+
+    async def one(owner: str) -> None:
+        current.set(RequestContext(owner))
+        await in_slow_thread(together.wait, LONG)
+
+    async def act() -> None:
+        await asyncio.gather(*(asyncio.create_task(one(owner)) for owner in ("a", "b")))
+
+    asyncio.run(act())
+
+
 def test_work_of_one_request_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """All of it together, not each part."""
     monkeypatch.setattr(threads, "BUDGET", 0.3)
@@ -144,6 +180,64 @@ def _odd() -> None:
         pass
 
     raise Odd("no pickle")
+
+
+def test_a_worker_that_has_died_does_no_further_job() -> None:
+    """The system ends processes for want of memory."""
+    workers = Workers()
+    try:
+        assert workers.do(packed(len, "abc")) == 3
+        [worker] = workers.idle
+        assert worker.process is not None
+        worker.process.kill()
+        worker.process.wait()
+        assert workers.do(packed(len, "abcd")) == 4
+        assert worker not in workers.idle
+    finally:
+        workers.close()
+
+
+def test_a_worker_that_was_ended_after_its_answer_does_no_further_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its client has left at the same moment."""
+    workers, ask = Workers(), Worker.ask
+
+    def left(self: Worker, job: bytes) -> bytes:
+        answer = ask(self, job)
+        self.kill()
+        return answer
+
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(Worker, "ask", left)
+            assert workers.do(packed(len, "abc")) == 3
+        assert workers.idle == []
+        assert workers.do(packed(len, "abcd")) == 4
+    finally:
+        workers.close()
+
+
+def test_killing_a_worker_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop does it. The thread that asks waits until a large process has ended."""
+    worker = Worker("import time; time.sleep(3600)")
+    waited: list[str] = []
+    ended: list[str] = []
+
+    def ask() -> None:
+        try:
+            worker.ask(b"")
+        except RuntimeError as error:
+            ended.append(str(error))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    assert soon(lambda: worker.process is not None)
+    assert worker.process is not None
+    wait = worker.process.wait
+    monkeypatch.setattr(worker.process, "wait", lambda: (waited.append(threading.current_thread().name), wait()))
+    worker.kill()
+    thread.join(LONG)
+    assert ended == ["the worker process has ended"]
+    assert waited == [thread.name]
 
 
 def rendered(messages: list[dict[str, Any]], template: ChatTemplate = TEMPLATE, **arguments: Any) -> str:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from untemplate_gateway.engines.admission import Turn, Turns
+from untemplate_gateway.engines.admission import STEP, Turn, Turns
 from untemplate_gateway.request_context import RequestContext, current
 
 
@@ -170,6 +170,82 @@ class TestOwners:
 
         self.run(turns, act)
         assert "".join(order).startswith("abbbbbbbbb")
+
+    @staticmethod
+    async def one(turns: Turns, owner: str, price: float = 10, cost: float | None = None) -> None:
+        """Make a request that takes a moment."""
+        current.set(RequestContext(owner))
+        with await turns.reserve(price=price) as turn:
+            turn.cost = price if cost is None else cost
+            await asyncio.sleep(0)
+
+    def test_addresses_that_keep_coming_shut_nobody_out(self):
+        """Eight clients that send each request from an address of its own, and one with one address."""
+        turns = Turns(places=2)
+        served: list[str] = []
+
+        async def client(number: int) -> None:
+            for i in range(500):
+                await asyncio.create_task(self.one(turns, f"2001:db8::{number}:{i}"))
+                served.append("")
+
+        async def main() -> None:
+            clients = [asyncio.create_task(client(number)) for number in range(8)]
+            await asyncio.sleep(0)
+            for _ in range(4):
+                before = len(served)
+                await asyncio.create_task(self.one(turns, "192.0.2.1"))
+                assert len(served) - before < 40
+            for one in clients:
+                one.cancel()
+
+        asyncio.run(main())
+
+    def test_owners_that_have_gone_are_forgotten(self):
+        turns = Turns(places=4)
+
+        async def main() -> int:
+            most = 0
+            with await turns.reserve(price=10):  # the turns are never empty
+                for i in range(5000):
+                    await asyncio.create_task(self.one(turns, f"2001:db8::{i}"))
+                    most = max(most, len(turns._spent))
+            return most
+
+        assert asyncio.run(main()) < 1100
+
+    def test_a_request_pays_what_it_has_cost(self):
+        """The one that might have been long and was not is not behind another one that was as short."""
+        turns = Turns(places=1)
+        order: list[str] = []
+
+        async def main() -> None:
+            hold = await turns.reserve(price=10)
+            await asyncio.create_task(self.one(turns, "careful", price=5000, cost=10))
+            for owner in ("short", "short", "careful", "careful"):
+                task = asyncio.create_task(self.one(turns, owner))
+                task.add_done_callback(lambda _, owner=owner: order.append(owner))
+                await asyncio.sleep(0)
+            hold.end()
+            while len(order) < 4:
+                await asyncio.sleep(0)
+
+        asyncio.run(main())
+        assert order[:3].count("careful") == 1
+        assert order[3] == "careful"
+
+    def test_a_long_output_pays_while_it_grows(self):
+        turns = Turns(places=1)
+
+        async def main() -> tuple[float, float]:
+            with await turns.reserve(price=STEP) as turn:
+                turn.cost = 0
+                for _ in range(10 * STEP):
+                    turn.add(1)
+                return turns._spent[""], turn.cost
+
+        spent, cost = asyncio.run(main())
+        assert cost <= spent <= cost + STEP
 
     def test_tokens_hold_for_all_owners(self):
         turns = Turns(places=4, tokens=100)

@@ -110,6 +110,25 @@ def test_text_ids_and_usage():
     run({"/v1/completions": Answer(chunks)}, act, models={"owned_by": "vllm", "max_model_len": 4096})
 
 
+@pytest.mark.parametrize("most", [None, 0, 5, 131072])
+def test_a_request_pays_for_the_tokens_that_the_server_counts(most: int | None):
+    """Whatever its limit is. A request without usage pays for the tokens that came."""
+    answers = [
+        Answer(events(text("Good", token_ids=[5]), text("", "stop", token_ids=[2]), *more)) for more in ([USAGE], [])
+    ]
+
+    async def act(engine: OpenAIEngine, upstream: Upstream) -> list[float]:
+        spent = []
+        with await engine._turns.reserve(price=1):  # otherwise all would be forgotten
+            for _ in range(2):
+                before = engine._turns._spent[""]
+                await pieces(engine, job(max_tokens=most))
+                spent.append(engine._turns._spent[""] - before)
+        return spent
+
+    assert run({"/v1/completions": answers}, act, models={"owned_by": "vllm"}) == [5, 2]
+
+
 def test_what_a_job_asks_for_is_sent():
     parser = OutputParser.named("hermes")
     grammar = parser.grammar(TOOLS, "required", dialect="structural_tag")

@@ -122,16 +122,17 @@ class BodyReader:
                         deadline.reschedule(when + len(chunk) / _PER_SECOND)
         except TimeoutError:
             problem = f"the body did not arrive within {self.timeout:g} seconds"
-            if deadline not in self._slow[owner]:
+            if deadline not in self._slow.get(owner, ()):
                 problem = f"more than {_SLOW} bodies of this client are arriving"
             raise ApiError(408, problem, code="request_timeout") from None
         finally:
             self._arriving[owner] -= size
             if not self._arriving[owner]:
                 del self._arriving[owner]
-            self._slow[owner].pop(deadline, None)
-            if not self._slow[owner]:
-                del self._slow[owner]
+            arriving = self._slow.get(owner, {})
+            arriving.pop(deadline, None)
+            if not arriving:
+                self._slow.pop(owner, None)
 
     def _begin(self, owner: str, deadline: asyncio.Timeout) -> None:
         """Note a body that is arriving. If its owner has too many of them, the oldest has no more time."""

@@ -14,15 +14,12 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from .threads import BUDGET, Kind, stopped_by, work
 
-_WAITING: Final = ThreadPoolExecutor(16, "untemplate-waiting")
-"""Threads that wait for workers of all kinds."""
 _MEMORY: Final = 2 << 30
 """Bytes of address space of a worker."""
 _LENGTH: Final = struct.Struct("!I")
@@ -63,7 +60,6 @@ class Worker:
     program: str
     process: subprocess.Popen[bytes] | None = None
     killed: bool = False
-    asking: bool = False
 
     def ask(self, job: bytes) -> bytes:
         """Send a job to the process and return the answer. Blocks.
@@ -71,15 +67,12 @@ class Worker:
         Raises:
             RuntimeError: the process has ended.
         """
-        self.asking = True
         try:
             answer = self._asked(job)
         except (OSError, ValueError):
             answer = None
-        finally:
-            self.asking = False
         if answer is None:
-            self._close_pipes()
+            self.end()
             raise RuntimeError("the worker process has ended")
         return answer
 
@@ -93,21 +86,26 @@ class Worker:
         _send(self.process.stdin, job)
         return _receive(self.process.stdout)
 
-    def _close_pipes(self) -> None:
+    def kill(self) -> None:
+        """Tell the process to end, at once. If `ask` is waiting, it fails when the process has ended."""
+        self.killed = True
         if self.process is not None:
+            self.process.kill()
+
+    def end(self) -> None:
+        """End the process and wait for it. Blocks: freeing gigabytes takes a second."""
+        self.kill()
+        if self.process is not None:
+            self.process.wait()
             for pipe in (self.process.stdin, self.process.stdout):
                 if pipe is not None:
                     with contextlib.suppress(OSError):  # unsent bytes are lost
                         pipe.close()
 
-    def kill(self) -> None:
-        """End the process. If `ask` is waiting, it fails."""
-        self.killed = True
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            if not self.asking:
-                self._close_pipes()
+    @property
+    def runs(self) -> bool:
+        """True if the process can do another job. The system may have ended it, for want of memory."""
+        return not self.killed and self.process is not None and self.process.poll() is None
 
 
 class Workers:
@@ -119,7 +117,7 @@ class Workers:
 
     def __init__(self, program: str = "from untemplate_gateway.processes import serve; serve()") -> None:
         self.program = program
-        self.kind = Kind(2, _WAITING)
+        self.kind = Kind(2, "untemplate-waiting")
         self.idle: list[Worker] = []
         self.busy: set[Worker] = set()
 
@@ -132,18 +130,31 @@ class Workers:
             RuntimeError: the process has ended.
             Exception: the function has raised it.
         """
-        worker = self.idle.pop() if self.idle else Worker(self.program)
+        worker = self._idle() or Worker(self.program)
         self.busy.add(worker)
         try:
             with stopped_by(worker.kill):
                 answer = worker.ask(job)
         finally:
             self.busy.discard(worker)
-        self.idle.append(worker)
+            if worker.runs:
+                self.idle.append(worker)
+            else:
+                worker.end()  # its client may have left after the answer
         result, error = pickle.loads(answer)
         if error is not None:
             raise error
         return result
+
+    def _idle(self) -> Worker | None:
+        """Take a worker that waits for a job."""
+        with contextlib.suppress(IndexError):  # another thread may take the last one
+            while True:
+                worker = self.idle.pop()
+                if worker.runs:
+                    return worker
+                worker.end()
+        return None
 
     async def run(self, job: bytes, seconds: float = BUDGET) -> Any:
         """Return the result of a job, when its owner's turn has come. Raises as `do` and `work`."""
@@ -153,7 +164,8 @@ class Workers:
         """End all workers. Jobs that run fail."""
         for worker in (*self.idle, *self.busy):
             worker.kill()
-        self.idle.clear()
+        while self._idle() is not None:
+            pass
 
 
 # -- In the process --------------------------------------------------------------------------------------------------

@@ -1,13 +1,13 @@
 """Work that takes more than a few milliseconds, off the event loop.
 
 * Work that is bounded by the request's body (decoding, rendering, validation) shares two threads. Work that a client
-  can make long (`/parse`, the inspector) has a thread of its own. Grammars, large prompts and clients' templates have
-  worker processes, each kind its own.
+  can make long (`/parse`, the inspector) has a thread of its own. Each kind has one thread more, for an owner that has
+  no running work. Grammars, large prompts and clients' templates have worker processes, each kind its own.
 * Each kind has a queue, and its work a price: the bytes of the request. Owners (API keys, or addresses where there are
   no keys) take turns by it. One with many long requests delays another one by the work that runs.
 * All work of one request together may take `BUDGET` seconds.
 * When a client leaves, its waiting work is dropped, and its running work ends at the next call of `go_on`. What runs in
-  another process is stopped at once (`stopped_by`).
+  another process is stopped at once (`stopped_by`). The turn of work ends with the thread's work, not with the client.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
@@ -36,14 +36,14 @@ class Kind:
     """A kind of work.
 
     Args:
-        places: how much of it runs at a time. Few: each thread that computes delays the event loop, and more of them do
-            not compute faster.
-        pool: its threads.
+        places: how much of it runs at a time, and one more of an owner that has none. Few: each thread that computes
+            delays the event loop, and more of them do not compute faster.
+        name: of its threads.
     """
 
-    def __init__(self, places: int, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, places: int, name: str) -> None:
         self.places = places
-        self.pool = pool
+        self.pool = ThreadPoolExecutor(places + 1, name)
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
 
     def turns(self) -> Turns:
@@ -51,8 +51,8 @@ class Kind:
         return self._turns.setdefault(asyncio.get_running_loop(), Turns(self.places))
 
 
-_BOUNDED: Final = Kind(2, ThreadPoolExecutor(2, "untemplate-work"))
-_SLOW: Final = Kind(1, ThreadPoolExecutor(1, "untemplate-slow-work"))
+_BOUNDED: Final = Kind(2, "untemplate-work")
+_SLOW: Final = Kind(1, "untemplate-slow-work")
 
 
 class Abandoned(Exception):
@@ -137,17 +137,25 @@ async def work(kind: Kind, function: Callable[[], _T], seconds: float = BUDGET) 
     loop, request, here = asyncio.get_running_loop(), current.get(), _Work()
     context = copy_context()
     context.run(work_here.set, here)
-    with await kind.turns().reserve(price=1 if request is None else max(1, request.size)):
-        begun, left = loop.time(), BUDGET if request is None else BUDGET - request.worked
-        try:
-            async with asyncio.timeout(min(seconds, left)):
-                return await loop.run_in_executor(kind.pool, context.run, function)
-        except TimeoutError:
-            if seconds < left:
-                raise
-            problem = f"the request needs more than {BUDGET:g} seconds of work before an engine is asked"
-            raise ApiError(413, problem, code="request_too_large") from None
-        finally:
-            here.leave()
-            if request is not None:
-                request.worked += loop.time() - begun
+    turn = await kind.turns().reserve(price=1 if request is None else request.size)
+    begun, left = loop.time(), BUDGET if request is None else BUDGET - request.worked
+    running = kind.pool.submit(context.run, function)
+
+    def ended(_: object) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(turn.end)
+
+    running.add_done_callback(ended)
+    try:
+        async with asyncio.timeout(min(seconds, left)):
+            return await asyncio.wrap_future(running)
+    except TimeoutError:
+        if seconds < left:
+            raise
+        problem = f"the request needs more than {BUDGET:g} seconds of work before an engine is asked"
+        raise ApiError(413, problem, code="request_too_large") from None
+    finally:
+        del running  # its error refers to this frame
+        here.leave()
+        if request is not None:
+            request.worked += loop.time() - begun

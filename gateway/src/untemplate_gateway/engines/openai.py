@@ -88,7 +88,7 @@ class OpenAIEngine(Upstream):
             ours = {**ours, "add_special_tokens": False}
         last: EngineChunk | None = None
         async with (
-            self._opened("/v1/completions", fields, ours) as response,
+            self._opened("/v1/completions", fields, ours, job) as (response, turn),
             aclosing(self._events(response)) as events,
         ):
             async for event in events:
@@ -97,6 +97,7 @@ class OpenAIEngine(Upstream):
                 for choice in chunk.choices or ():
                     ids = choice.token_ids or ()
                     text = choice.text or ""
+                    turn.add(len(ids) or 1)
                     likely = None if job.logprobs is None else logprobs_of(choice.logprobs, job.logprobs)
                     if choice.finish_reason is None:
                         yield EngineChunk(text, ids, None, likely)
@@ -104,6 +105,7 @@ class OpenAIEngine(Upstream):
                         last = EngineChunk(text, ids, reason_of(choice.finish_reason), likely)
                 if last is not None and usage is not None:
                     last.usage = usage
+                    turn.cost = usage.total_tokens
         yield ended(last)
 
     async def _native(self, job: Job, tokens: int = 0) -> AsyncGenerator[EngineChunk, None]:
@@ -113,11 +115,14 @@ class OpenAIEngine(Upstream):
             fields["preserved_tokens"] = list(self.format.special_tokens)
         held: EngineChunk | None = None  # has an end token; sent when the next event shows if it was the end
         async with (
-            self._opened("/completion", fields, {}, tokens) as response,
+            self._opened("/completion", fields, {}, job, tokens) as (response, turn),
             aclosing(self._events(response)) as events,
         ):
             async for event in events:
                 piece = llamacpp_wire.piece_of(event, job.logprobs)
+                turn.add(len(piece.token_ids) or 1)
+                if piece.usage is not None:
+                    turn.cost = piece.usage.total_tokens
                 if held is not None:
                     if piece.finish_reason == "stop":
                         held.text = held.text.removesuffix(self._ends[held.token_ids[-1]])
@@ -192,13 +197,14 @@ class OpenAIChatEngine(Upstream):
         last: EngineChunk | None = None
         answer = _HalfParsed(self, closed=not job.in_reasoning)
         async with (
-            self._opened("/v1/chat/completions", fields, self._ours) as response,
+            self._opened("/v1/chat/completions", fields, self._ours, job) as (response, turn),
             aclosing(self._events(response)) as events,
         ):
             async for event in events:
                 chunk = read_chunk(event)
                 for choice in chunk.choices or ():
                     delta = choice.delta or choice.message or ServerDelta()
+                    turn.add(len(choice.token_ids or ()) or 1)
                     likely = None if job.logprobs is None else logprobs_of(choice.logprobs, job.logprobs)
                     for part in answer.chunks(delta, choice.token_ids or (), likely):
                         yield part
@@ -208,6 +214,7 @@ class OpenAIChatEngine(Upstream):
                         last = EngineChunk(finish_reason=reason_of(choice.finish_reason))
                 if last is not None and chunk.usage is not None:
                     last.usage = usage_of(chunk.usage)
+                    turn.cost = last.usage.total_tokens
         yield ended(last)
 
     def warn(self, what: str) -> None:

@@ -23,8 +23,8 @@ from untemplate.templates import ChatTemplate, TemplateError
 
 from ..errors import ApiError
 from ..request_context import current
-from .admission import Turns
-from .base import Embeddings, Engine, EngineError, Health, Scores
+from .admission import STEP, Turn, Turns
+from .base import Embeddings, Engine, EngineError, Health, Job, Scores
 from .llamacpp_wire import refused
 from .vectors import embeddings_of, scores_of
 from .wire import Client, Response, WireError, events
@@ -34,8 +34,7 @@ _AGAIN: Final = frozenset((429, 502, 503))
 """Statuses after which a request is repeated."""
 _KEY_REFUSED: Final = frozenset((401, 403, 407))
 _BYTES: Final = 4
-"""Bytes of a request for a token of its prompt, and tokens of an output without a limit, as turns are priced."""
-_SOME: Final = 512
+"""Bytes of a request for a token of its prompt, as turns are priced before the server has counted it."""
 _LONGEST_WAIT: Final = 10.0
 """Seconds. If a server asks for a longer wait, the request is not repeated."""
 
@@ -277,12 +276,14 @@ class Upstream(Engine):
 
     @asynccontextmanager
     async def _opened(
-        self, path: str, fields: dict[str, Any], ours: dict[str, Any], tokens: int = 0
-    ) -> AsyncIterator[Response]:
-        """Yield the response to a request, which is repeated after errors that may pass.
+        self, path: str, fields: dict[str, Any], ours: dict[str, Any], job: Job, tokens: int = 0
+    ) -> AsyncIterator[tuple[Response, Turn]]:
+        """Yield the response to a request, which is repeated after errors that may pass, and the turn, to which the
+        tokens of the output are to be added.
 
         Args:
             fields: the body.
+            job: the job that the request is for.
             ours: additional fields of the gateway, which are left out if the server refuses them.
             tokens: tokens of the context that the request may need, where requests share it.
 
@@ -291,10 +292,11 @@ class Upstream(Engine):
         """
         context = current.get()
         size = 0 if context is None else context.size // _BYTES
-        price = tokens or size + (fields.get("max_tokens") or _SOME)
-        with await self._turns.reserve(tokens, price):
+        output = STEP if job.max_tokens is None else min(job.max_tokens, STEP)
+        with await self._turns.reserve(tokens, size + output) as turn:
+            turn.cost = size
             async with self._attempted(path, fields, ours) as response:
-                yield response
+                yield response, turn
 
     @asynccontextmanager
     async def _attempted(self, path: str, fields: dict[str, Any], ours: dict[str, Any]) -> AsyncIterator[Response]:

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +25,6 @@ from .offers import Offer, Offers
 from .restarts import Restarts
 from .retiring import Event, Retiring, Slot, Status, log_event
 
-_log: Final = logging.getLogger("untemplate.gateway.manager")
 _RETRY_AFTER: Final = {"Retry-After": "5"}
 """Seconds to wait before a retry, while a model is being loaded or the gateway shuts down."""
 
