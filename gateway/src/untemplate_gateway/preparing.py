@@ -1,4 +1,4 @@
-"""What a model makes of a request: settings that its engine can follow, prompts, parsers and jobs.
+"""Requests as a model takes them: settings that its engine can follow, prompts, parsers and jobs.
 
 * Settings that can be left out without harm are noted; all others are refused.
 * The request itself does not change: what is settled here is settled in a copy.

@@ -192,7 +192,7 @@ def is_clear(ranked: Sequence[Guess]) -> bool:
 
 def of_another_kind(ranked: Sequence[Guess]) -> tuple[Guess, list[int]] | None:
     """Return the format, and the indices of the outputs, that it reads without a problem and the best format does not:
-    the best leaves markers in them, or reads fewer calls. ``None`` if there are none."""
+    the best leaves markers in them, or reads fewer calls. ``None`` without such samples."""
     best, found = ranked[0], None
     for one in ranked[1:]:
         pairs = enumerate(zip(best.outputs, one.outputs, strict=True))

@@ -3,7 +3,7 @@
 * An answer has what the server made of the output. If the server took nothing out of it, its content is the raw output.
 * If it took the reasoning, the content is the rest of the output, and the reasoning is put back (`Output.put_back`).
 * If it took calls, the raw output is not in it, and `Answer.problem` gives the reason: what it left may be a copy of
-  them, or a call beside them.
+  them, or a call next to them.
 * Rows are a JSON array, or lines of JSON: each is a text, an object with the text in a column, or an answer.
 """
 

@@ -461,7 +461,7 @@ def _found_output(values: JsonRow | MappingRow, column: str | None) -> Output:
 
 
 def _explain_missing(row: Mapping[str, Any]) -> None:
-    """Refuse a row without an output, if it shows why it has none.
+    """Refuse a row without an output, if it shows why.
 
     Raises:
         Refused: its request failed, or a column with another name has the output.

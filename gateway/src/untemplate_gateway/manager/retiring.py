@@ -1,4 +1,4 @@
-"""What happens to models: the events that are logged, and how a model goes.
+"""Events of models, which are logged, and the end of a model.
 
 * A model that goes has no name any more. It is closed when its last lease has ended, or when its time is over.
 * Models may share an engine, which is closed with the last of them.

@@ -31,7 +31,7 @@ class CallEmitter:
         self._context: ReaderContext = context
         self._text: TextWriter = text
         self._make_id: IdFactory | None = make_id
-        """The caller's; None: the Program says how ids are made."""
+        """The caller's; None: ids are made as the Program names."""
         self._seed: bytes = seed
         self._calls_before: int = calls_before
         """Calls in the history; ids are numbered after them."""

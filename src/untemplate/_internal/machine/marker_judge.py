@@ -55,8 +55,7 @@ class MarkerJudge(TextWriter):
 
     # Defaults in the class cost nothing per output.
     said: int = NO_EVIDENCE
-    """What the text before the opener or header that was judged last says about it, if it counts: IN_FENCE, NO_EVIDENCE
-    or NO_SIGN."""
+    """Evidence about the opener or header that was judged last, if it counts: IN_FENCE, NO_EVIDENCE or NO_SIGN."""
     header_doubt: int = NO_DOUBT
     """What has to be known of that header."""
     ends_message: bool = False

@@ -12,7 +12,7 @@ MAX_NAME: Final = 512
 """Longest name before its arguments, header or id, in characters: eight times the 64 of a name in OpenAI's API.
 Anything longer is text. A name in a JSON object has no limit."""
 MAX_KEY: Final = 1024
-"""Most characters of an argument's name. No output seen has a longer one; the readers say what becomes of it."""
+"""Most characters of an argument's name. No output seen has a longer one; each reader has its own use for the rest."""
 WORD: Final = re.compile(r"\w")
 """A letter, digit or underscore, which every name of a tool has."""
 
