@@ -6,9 +6,10 @@ from __future__ import annotations
 import pytest
 
 from untemplate import OutputParser
-from untemplate.analysis import Analysis, AnalysisError
+from untemplate.analysis import Analysis, AnalysisError, prepare
 from untemplate.analysis._cache import analyze
 from untemplate.analysis._pipeline import analyze_template
+from untemplate.format import Format, Marker, NamedBody, TaggedArguments, Tools, Turn
 from untemplate.templates import ChatTemplate, TemplateError
 
 HEAD = "{%- for m in messages -%}"
@@ -211,6 +212,24 @@ def test_values_that_are_escaped_as_in_xml(written: str) -> None:
 
 
 # -- Bad input ----------------------------------------------------------------------------------------------------
+
+
+def test_a_call_that_is_only_recovered_does_not_come_back() -> None:
+    call, rest = OBJECT.index("{%- for c"), OBJECT.index("{%- endfor -%}<e>")
+    tags = (
+        "{%- for c in m.tool_calls or [] -%}{{- '<go ' + c.function.name + '>' -}}{%- for k, v in c.function.arguments.items() -%}"
+        "<k>{{- k -}}</k>{{- v if v is string else v|tojson -}}</v></v>{%- endfor -%}</go>"
+    )
+    arguments = TaggedArguments(key_open=Marker("<k>"), key_close=Marker("</k>"), value_close=Marker("</v>"))
+    body = NamedBody(name_close=Marker(">"), arguments=arguments)
+    fmt = Format(
+        name="single",
+        turn=Turn(start=Marker("<a>"), end=Marker("<e>")),
+        tools=(Tools(call_open=Marker("<go "), call_close=Marker("</go>"), body=body),),
+    )
+    certificate = prepare(ChatTemplate(HEAD + OBJECT[:call] + tags + OBJECT[rest:])).certify(fmt)
+    assert certificate.capabilities["calls"] == "failed"
+    assert "as recovered" in certificate.failed[0].problem
 
 
 def test_one_that_always_raises() -> None:
