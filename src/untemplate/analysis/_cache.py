@@ -22,7 +22,7 @@ from ._probes import Template
 from ._result import AnalysisResult, Hypothesis, MarkerRegistry
 from ._traits import Traits
 
-CACHE_VERSION: Final = 13
+CACHE_VERSION: Final = 14
 """Increase whenever the same template may be analysed differently."""
 _KEEP: Final = 256
 _memory: OrderedDict[str, Analysis] = OrderedDict()
