@@ -36,7 +36,7 @@ class Kind:
     """A kind of work.
 
     Args:
-        places: how much of it runs at a time, and one more of an owner that has none. Few: each thread that computes
+        places: how much of it runs at a time, and one more of an owner without any. Few: each thread that computes
             delays the event loop, and more of them do not compute faster.
         name: of its threads.
     """

@@ -31,7 +31,7 @@ class Turns:
     """Admits requests to an engine.
 
     Args:
-        places: requests that may run together, and one more of an owner that has none; 0: no limit.
+        places: requests that may run together, and one more of an owner without a running one; 0: no limit.
         tokens: tokens that they may hold together; a request that runs alone may hold all of them. 0: no limit.
     """
 
@@ -83,7 +83,7 @@ class Turns:
         return Turn(self, owner, tokens, price)
 
     def pay(self, owner: str, price: float) -> None:
-        """Let an owner with a running request pay more than at its admission; a negative price is given back."""
+        """Let an owner with a running request pay more than at its admission, or less if the price is negative."""
         self._spent[owner] = self._spent.get(owner, self._now) + price
 
     def give_back(self, owner: str, tokens: int, cost: float) -> None:
@@ -150,7 +150,7 @@ class Turn:
         self._tokens = tokens
         self._paid = price
         self.cost = price
-        """What the request has cost so far: the price of its admission, unless it is counted."""
+        """Cost of the request so far: the price of its admission, unless it is counted."""
 
     def add(self, cost: float) -> None:
         """Add to the cost. If it exceeds what is paid, the next step is paid in advance."""
