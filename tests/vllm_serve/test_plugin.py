@@ -150,7 +150,9 @@ _VALUES = "string, number, integer, boolean, null, object, array, awkward_string
 def test_a_format_that_is_named_is_measured_once_against_the_chat_template(
     names: tuple[str, str | None], fmt: str, certified: str, failed: str, monkeypatch: Any, caplog: Any
 ) -> None:
-    monkeypatch.setattr(logging.getLogger("vllm"), "propagate", True)
+    log = logging.getLogger("vllm.untemplate")  # vLLM's server configures it: here it is as a new one
+    for name, value in (("disabled", False), ("propagate", False), ("handlers", [caplog.handler])):
+        monkeypatch.setattr(log, name, value)
     register()
     made = ParserManager.get_parser(*names, enable_auto_tools=True)
     served = tokenizer(QWEN3_CALLS)

@@ -98,7 +98,10 @@ def _measure(tokenizer: Any, fmt: Format, missing: str) -> None:
 
     ``missing`` is the half without a parser, for the warning.
     """
-    done = _MEASURED.setdefault(tokenizer, set())
+    try:
+        done = _MEASURED.setdefault(tokenizer, set())
+    except TypeError:  # a tokenizer that cannot be referred to weakly: every request would measure again
+        return
     if fmt.name in done:
         return
     done.add(fmt.name)
