@@ -25,10 +25,12 @@ from untemplate._internal.output_parser import OutputParser
 from untemplate._internal.stream import Stream
 from untemplate.templates import ChatTemplate
 from untemplate_gateway import parsing
+from untemplate_gateway.answering import Answers
 from untemplate_gateway.app import create_app
 from untemplate_gateway.engines.base import EngineChunk, Job, Takes
 from untemplate_gateway.engines.openai import OpenAIEngine
 from untemplate_gateway.engines.replay import Recording, ReplayEngine
+from untemplate_gateway.errors import ApiError
 from untemplate_gateway.manager import Manager
 from untemplate_gateway.manager.model import Model
 from untemplate_gateway.observe import TextFormatter
@@ -374,6 +376,24 @@ class TestReaders:
             assert soon(lambda: metric(gateway, "untemplate_requests_running") == 0)
             line = 'untemplate_requests_total{dialect="chat",model="endless",status="499"}'
             assert soon(lambda: metric(gateway, line) == 1)
+
+    def test_last_words_give_the_reason(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """One that reads too slowly learns that its time is up, not that the server ends; one that left, nothing."""
+        said: list[str | None] = []
+
+        async def last_words(self: Answers, send: Any, writer: Any, error: ApiError) -> None:
+            said.append(error.code)
+
+        monkeypatch.setattr(Answers, "_last_words", last_words)
+        model, engine = endless()
+        with running([model], request_timeout=1.0) as gateway:
+            with sent(gateway, CHAT, {**ASK, "stream": True}):
+                assert soon(lambda: said == ["timeout"])
+            with sent(gateway, CHAT, {**ASK, "stream": True}) as client:
+                assert client.recv(12) == b"HTTP/1.1 200"
+            assert soon(lambda: len(engine.closed) == 2)
+            assert soon(lambda: metric(gateway, "untemplate_requests_running") == 0)
+        assert said == ["timeout"]
 
     @pytest.mark.parametrize("stream", [True, False])
     @pytest.mark.parametrize("n", [1, 3])

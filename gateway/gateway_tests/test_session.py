@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import pytest
 
 from untemplate import OutputParser
-from untemplate.messages import DeltaMessage
+from untemplate.messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 from untemplate.templates import ChatTemplate
 from untemplate.testing import PieceTokenizer
 from untemplate_gateway import session as session_module
@@ -718,6 +718,29 @@ def test_an_output_without_an_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) ->
     assert caught.value.message == "the output has more than 100 characters"
     (ended,) = session.ended
     assert len(ended.parsed.content or "") <= 100
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        DeltaMessage(content="x" * 60),
+        DeltaMessage(reasoning="x" * 60),
+        DeltaMessage(tool_calls=[DeltaToolCall(index=0, function=DeltaFunctionCall(name="f", arguments="x" * 59))]),
+    ],
+    ids=["content", "reasoning", "arguments"],
+)
+def test_what_the_server_parsed_counts_as_output(monkeypatch: pytest.MonkeyPatch, delta: DeltaMessage) -> None:
+    monkeypatch.setattr(session_module, "_LONGEST", 100)
+    model = scripted("")
+
+    async def parsed(job: Job) -> Any:
+        while True:
+            yield EngineChunk(delta=delta)
+
+    monkeypatch.setattr(model.engine, "generate", parsed)
+    with pytest.raises(ApiError) as caught:
+        asyncio.run(Session(model, ask(), META).whole())
+    assert caught.value.code == "output_too_long"
 
 
 class Timed(Scripted):

@@ -854,7 +854,9 @@ TWICE = "tool_calls: the upstream parsed a call and left it in the content as we
     [
         (MARKUP, {"x": 1}, [{"x": 1}], [TWICE]),
         (f"<think>\nHm.\n</think>\n\nSure.\n{MARKUP}", {"x": 1}, [{"x": 1}], [TWICE]),
+        (MARKUP, {"x": 1.0}, [{"x": 1}], [TWICE]),
         (MARKUP, {"x": 2}, [{"x": 1}, {"x": 2}], []),
+        (MARKUP, {"x": True}, [{"x": 1}, {"x": True}], []),
         ("Sure.", {"x": 1}, [{"x": 1}], []),
     ],
 )
@@ -868,7 +870,8 @@ def test_a_call_that_the_server_parsed_and_left_in_the_content_is_made_once(
         answer = Answer.json({"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]})
     else:
         text = [delta(content=content[at : at + 7]) for at in range(0, len(content), 7)]
-        parts = [call(0, "a1", "f", ""), call(0, None, None, '{"x"'), call(0, None, None, f": {sent['x']}}}")]
+        value = json.dumps(sent["x"])
+        parts = [call(0, "a1", "f", ""), call(0, None, None, '{"x"'), call(0, None, None, f": {value}}}")]
         answer = Answer(events(*text, *(delta(tool_calls=[part]) for part in parts), delta("tool_calls")))
     found = run({"/v1/chat/completions": answer}, lambda engine, _: pieces(engine, chat_job()), chat=True)
     asked = Generation(model="m", tools=TOOLS)
@@ -881,6 +884,41 @@ def test_a_call_that_the_server_parsed_and_left_in_the_content_is_made_once(
         assert [json.loads(one.function.arguments) for one in message.tool_calls] == made
     assert "<tool_call>" not in (ended.parsed.content or "")
     assert (ended.finish_reason, asked.notes.texts) == ("tool_calls", notes)
+
+
+def held(content: str, calls: list[DeltaToolCall]) -> tuple[ChoiceStream, Generation]:
+    """Return a choice whose content has calls, and that has got calls of the server as well."""
+    asked = Generation(model="m", tools=TOOLS)
+    choice = ChoiceStream(0, asked, OutputParser.named("hermes").stream(tools=TOOLS, collect=True), Prompt("", None))
+    choice.feed(EngineChunk(content))
+    for one in calls:
+        assert choice.feed(EngineChunk(delta=DeltaMessage(tool_calls=[one]))) == []
+    return choice, asked
+
+
+def server_call(index: int, arguments: str, name: str | None = "f") -> DeltaToolCall:
+    return DeltaToolCall(index=index, function=DeltaFunctionCall(name=name, arguments=arguments))
+
+
+@pytest.mark.parametrize(("left", "sent", "made"), [(1, 1, 1), (1, 2, 2), (2, 1, 2), (2, 2, 2), (1, 3, 3)])
+def test_each_equal_call_of_the_content_stands_for_one_of_the_server(left: int, sent: int, made: int):
+    """A model may call `roll_dice()` twice: what the server sends twice is lost otherwise."""
+    choice, asked = held(MARKUP * left, [server_call(i, '{"x": 1}') for i in range(sent)])
+    _, ended = choice.finish("stop")
+    assert [json.loads(one.function.arguments) for one in ended.parsed.tool_calls] == [{"x": 1}] * made
+    assert asked.notes.texts == [TWICE]
+
+
+def test_parts_of_calls_that_wait_are_kept_in_one_list():
+    """Each part copied all parts before it."""
+    choice, _ = held(MARKUP, [server_call(0, "{", "g")])
+    waiting = choice._held_calls
+    for _ in range(3):
+        choice.feed(EngineChunk(delta=DeltaMessage(tool_calls=[server_call(0, " ", None)])))
+    choice.feed(EngineChunk(delta=DeltaMessage(tool_calls=[server_call(0, "}", None)])))
+    assert choice._held_calls is waiting
+    _, ended = choice.finish("stop")
+    assert [one.function.arguments for one in ended.parsed.tool_calls][1:] == ["{   }"]
 
 
 def test_text_after_calls_that_the_server_parsed_is_not_parsed_for_calls():

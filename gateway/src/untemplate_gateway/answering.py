@@ -22,7 +22,7 @@ from .access import Access, is_personal
 from .asgi import BodyReader, Receive, Scope, Send, Sent, path_of, send_json, send_stream, while_connected
 from .background import RESPONSE
 from .endpoints import dialect_of
-from .errors import ApiError, overloaded, shutting_down
+from .errors import ApiError, client_left, overloaded, shutting_down, took_too_long
 from .exchange import Endpoint, Exchange, Gateway
 from .generation import Generation, Meta
 from .grammars import GrammarCompiler
@@ -132,15 +132,21 @@ class Answers:
         self.running += 1
         self._gateway.metrics.running.set(self.running)
         timeout = self._gateway.settings.request_timeout
+        record = exchange.record
+
+        def stops(left: bool) -> None:
+            record.stopped = client_left() if left else took_too_long(timeout)
+
         try:
             # A session ends in time by itself, unless it waits for a client that does not read.
-            done = await while_connected(exchange.receive, endpoint.handle(exchange), timeout + 1 if timeout else None)
+            seconds = timeout + 1 if timeout else None
+            done = await while_connected(exchange.receive, endpoint.handle(exchange), seconds, stops)
         finally:
             self.running -= 1
             self._gateway.metrics.running.set(self.running)
         if not done:
-            exchange.record.status = 499
-            exchange.record.error = "the client closed the connection, or does not read"
+            record.status = 499
+            record.error = "the client closed the connection, or does not read"
 
     async def _fail(self, send: Sent, record: Record, dialect: str, error: ApiError) -> None:
         if not send.begun:
@@ -254,9 +260,9 @@ class Answers:
                 record.fail(error)
                 await self._last_words(send, writer, error)
             except asyncio.CancelledError:
-                # The client has left, or the server shuts down; in the first case this reaches nobody.
-                if send.begun:
-                    await self._last_words(send, writer, shutting_down())
+                reason = record.stopped or shutting_down()
+                if send.begun and reason.status != 499:  # otherwise nobody is there
+                    await self._last_words(send, writer, reason)
                 raise
             except Exception:
                 if not send.begun:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from .errors import ApiError
+from .errors import ApiError, client_left
 from .protocols.encoding import encode
 from .request_context import current
 from .threads import in_thread
@@ -105,7 +105,7 @@ class BodyReader:
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise ApiError(499, "the client closed the connection")
+                        raise client_left()
                     chunk = message.get("body", b"")
                     size += len(chunk)
                     self._arriving[owner] += len(chunk)
@@ -320,10 +320,15 @@ async def _first(
         del waiting  # its error refers to this frame
 
 
-async def while_connected(receive: Receive, work: Coroutine[Any, Any, None], timeout: float | None = None) -> bool:
+async def while_connected(
+    receive: Receive, work: Coroutine[Any, Any, None], timeout: float | None, stops: Callable[[bool], None]
+) -> bool:
     """Do the work, but stop as soon as the client has left or the time is up. Return True if the work was finished.
 
     The body must have been read before: ``receive`` then only reports that the client has left.
+
+    Args:
+        stops: called before the work is stopped, with True if the client has left.
     """
 
     async def gone() -> None:
@@ -337,6 +342,7 @@ async def while_connected(receive: Receive, work: Coroutine[Any, Any, None], tim
         if worker.done():
             worker.result()
             return True
+        stops(watcher.done())
         return False
     finally:
         for task in (worker, watcher):

@@ -6,8 +6,9 @@ has no effect in reasoning, markup and arguments. Requests without them take a s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -144,17 +145,20 @@ class ChoiceStream:
         if self._held_calls is None and (self._passes_calls or not self.stream.begins_call):
             self._passes_calls = True
             return self.stream.accept(delta)
-        self._held_calls = [*(self._held_calls or ()), *(delta.tool_calls or ())]
+        self._held_calls = self._held_calls or []
+        self._held_calls += delta.tool_calls or ()
         return []
 
     def _further_calls(self) -> list[DeltaMessage]:
-        """Return those calls that waited and are not in the content."""
+        """Return those calls that waited and are not in the content. Each call in it counts for one that waited."""
         if not self._held_calls:
             return []
-        made = [_meaning(call.function) for call in self.stream.calls()]
+        made = Counter(_meaning(call.function) for call in self.stream.calls())
         deltas: list[DeltaMessage] = []
         for call in merge_tool_calls(self._held_calls):
-            if _meaning(call.function) in made:
+            meaning = _meaning(call.function)
+            if made[meaning]:
+                made[meaning] -= 1
                 self._notes.add("tool_calls: the upstream parsed a call and left it in the content as well; made once")
             else:
                 deltas += self.stream.accept(DeltaMessage(tool_calls=[call]))
@@ -257,11 +261,20 @@ class ChoiceStream:
         return steps
 
 
-def _meaning(function: Any) -> tuple[str, Any]:
-    """Return the name and the arguments of a call, as a value where they are JSON."""
+def _number(text: str) -> float:
+    """Return a number of JSON, of which servers write ``1.0`` as ``1``."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
+_arguments: Final = msgspec.json.Decoder(float_hook=_number)
+
+
+def _meaning(function: Any) -> tuple[str, str]:
+    """Return the name and the arguments of a call, written in one way where they are JSON."""
     name, arguments = (function.name or "", function.arguments or "") if function is not None else ("", "")
     try:
-        return name, msgspec.json.decode(arguments)
+        return name, msgspec.json.encode(_arguments.decode(arguments), order="sorted").decode()
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return name, arguments
 

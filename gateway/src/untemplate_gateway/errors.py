@@ -108,6 +108,16 @@ def shutting_down() -> ApiError:
     return ApiError(503, problem, type="server_error", code="shutting_down", headers=headers)
 
 
+def client_left() -> ApiError:
+    """Return the error for a request whose client is gone; only the log has it."""
+    return ApiError(499, "the client closed the connection")
+
+
+def took_too_long(seconds: float) -> ApiError:
+    """Return the error for a request that reaches ``request_timeout``."""
+    return ApiError(504, f"the request took longer than {seconds:g} seconds", type="server_error", code="timeout")
+
+
 def not_loaded(name: str) -> ApiError:
     """Return the error for a model whose engine could not be started."""
     problem = f"the model {name!r} could not be loaded; the server's log has the reason"

@@ -92,6 +92,8 @@ class Record:
     """The name of the API key, or an empty text; stored responses belong to it."""
     key: str | None = None
     """The name of the API key."""
+    stopped: ApiError | None = None
+    """Why the gateway has stopped its work; ``None`` also while the server shuts down."""
     after: Callable[[], None] | None = None
     """Called when the request has ended and was counted."""
 

@@ -22,7 +22,7 @@ from untemplate.messages import DeltaMessage, Item, ParsedOutput
 
 from .choice import ChoiceStream, Step
 from .engines.base import EngineChunk, Job
-from .errors import ApiError, EngineError, unsupported
+from .errors import ApiError, EngineError, took_too_long, unsupported
 from .generation import Ended, Generation, Meta, Usage
 from .grammars import GrammarCompiler
 from .json_answers import ATTEMPTS, JsonAnswer, without_fence
@@ -275,7 +275,7 @@ class Session:
                         if now - last > self.longest_gap and not first:
                             self.longest_gap = now - last
                         last = now
-                        size += len(chunk.text)
+                        size += len(chunk.text) if chunk.delta is None else _size(chunk.delta)
                         if size > _LONGEST:
                             raise EngineError(f"the output has more than {_LONGEST} characters", code="output_too_long")
                         steps = choice.feed(chunk)
@@ -326,10 +326,7 @@ class Session:
                     async with asyncio.timeout(self._until - time.monotonic()):
                         chunk = await anext(generated, None)
                 except TimeoutError:
-                    raise ApiError(
-                        504, f"the request took longer than {self._timeout:g} seconds", type="server_error",
-                        code="timeout",
-                    ) from None  # fmt: skip
+                    raise took_too_long(self._timeout) from None
                 if chunk is None:
                     return
                 yield chunk
@@ -388,6 +385,15 @@ class Session:
         return msgspec.structs.replace(
             job, prompt=prompt + self._prepared.opening + written, max_tokens=left, grammar=await self._grammar("off")
         )
+
+
+def _size(delta: DeltaMessage) -> int:
+    """Return the characters of a part that the server parsed."""
+    size = len(delta.content or "") + len(delta.reasoning or "")
+    for call in delta.tool_calls or ():
+        if call.function is not None:
+            size += len(call.function.name or "") + len(call.function.arguments or "")
+    return size
 
 
 async def _drained(steps: AsyncGenerator[_Steps, None]) -> None:
