@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
+import pickletools
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from untemplate.formats import UnknownFormatError, named
@@ -180,6 +184,70 @@ def _odd() -> None:
         pass
 
     raise Odd("no pickle")
+
+
+class Touch:
+    """Unpickled, it makes a file: what somebody would send who controls a worker."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return open, (self.path, "w")
+
+
+@pytest.mark.parametrize("sign", [b"", b"=", b"!"])
+def test_an_answer_of_a_worker_is_data(sign: bytes, tmp_path: Path) -> None:
+    answer = sign + pickle.dumps((Touch(str(tmp_path / "touched")), None))
+    workers = Workers(f"import sys; sys.stdout.buffer.write({len(answer).to_bytes(4, 'big') + answer!r})")
+    try:
+        with pytest.raises(msgspec.DecodeError):
+            workers.do(b"")
+    finally:
+        workers.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_a_worker_is_one_of_the_table() -> None:
+    answer = b"!" + msgspec.json.encode(("SystemExit", "no", {}))
+    workers = Workers(f"import sys; sys.stdout.buffer.write({len(answer).to_bytes(4, 'big') + answer!r})")
+    try:
+        with pytest.raises(RuntimeError, match=r"^no$"):
+            workers.do(b"")
+    finally:
+        workers.close()
+
+
+def test_an_answer_that_is_too_long_is_not_read() -> None:
+    head = ((64 << 20) + 1).to_bytes(4, "big")
+    workers = Workers(f"import sys, time; sys.stdout.buffer.write({head!r}); sys.stdout.flush(); time.sleep(3600)")
+    try:
+        with pytest.raises(RuntimeError, match="the worker process has ended"):
+            workers.do(b"")
+        assert workers.idle == []
+    finally:
+        workers.close()
+
+
+def test_what_clients_send_goes_to_workers_as_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pickling eight megabytes of JSON objects would stop the event loop for a second."""
+    jobs: list[bytes] = []
+
+    async def run(self: Workers, job: bytes, *args: Any) -> Any:
+        jobs.append(job)
+        raise ValueError
+
+    monkeypatch.setattr(Workers, "run", run)
+    many = [{"type": "function", "function": {"name": f"f{i}", "parameters": {"type": "object"}}} for i in range(1000)]
+    with running([scripted("x")]) as gateway:
+        body = {"text": "x", "format": "hermes", "tools": many}
+        assert httpx.post(f"{gateway.url}/parse", json=body, timeout=LONG).status_code == 400
+        body = {"messages": [{"role": "user", "content": "x"}], "tools": many, "tool_choice": "required"}
+        httpx.post(f"{gateway.url}/v1/chat/completions", json=body, timeout=LONG)
+    assert len(jobs) == 2
+    for job in jobs:
+        parts = [arg for _, arg, _ in pickletools.genops(job) if isinstance(arg, bytes)]
+        assert [b'"f999"' in part for part in parts] == [True]
 
 
 def test_a_worker_that_has_died_does_no_further_job() -> None:

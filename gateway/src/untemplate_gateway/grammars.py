@@ -14,6 +14,7 @@ import msgspec
 
 from untemplate._internal.output_parser import OutputParser
 from untemplate.errors import GrammarError
+from untemplate.format import Format
 from untemplate.grammar import Grammar, make_grammar
 
 from .processes import Workers, packed
@@ -54,10 +55,9 @@ class GrammarCompiler:
             GrammarError: the grammar cannot be written in this dialect, or takes too long.
         """
         schemas = msgspec.json.encode((order.tools, order.response_format))
-        fields = msgspec.structs.asdict(order)
         if _is_cheap(schemas):
-            return parser.grammar(**fields)
-        job = packed(make_grammar, parser.format, **fields, tokens=_ids_of(parser) or None)
+            return parser.grammar(**msgspec.structs.asdict(order))
+        job = packed(_made, parser.format, msgspec.json.encode(order), _ids_of(parser) or None)
         key = hashlib.sha256(job).digest()
         found = self._cache.pop(key, None) or await self._compiled(job)
         self._cache[key] = found
@@ -67,12 +67,18 @@ class GrammarCompiler:
 
     async def _compiled(self, job: bytes) -> Grammar:
         try:
-            grammar: Grammar = await self.workers.run(job, self._timeout)
+            grammar: Grammar = await self.workers.run(job, Grammar, self._timeout)
         except TimeoutError:
             raise GrammarError(f"the grammar takes longer than {self._timeout:g} seconds") from None
         except (RecursionError, MemoryError):
             raise GrammarError("a schema is too complex") from None
         return grammar
+
+
+def _made(format: Format, order: bytes, tokens: dict[str, int] | None) -> Grammar:
+    """Return the grammar of an order, given as JSON."""
+    fields = msgspec.structs.asdict(msgspec.json.decode(order, type=GrammarOrder))
+    return make_grammar(format, **fields, tokens=tokens)
 
 
 def _is_cheap(schemas: bytes) -> bool:

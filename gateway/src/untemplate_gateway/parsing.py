@@ -49,7 +49,7 @@ async def parse(exchange: Exchange) -> None:
                 parser = model.parser
             shown = await in_slow_thread(_report, parser, asked)
         else:
-            shown = await _WORKERS.run(packed(_report_of_named, asked))
+            shown = await _WORKERS.run(packed(_report_of_named, msgspec.json.encode(asked)))
     except FormatError as error:
         raise bad_request("format", str(error)) from None
     except ValueError as error:
@@ -59,8 +59,9 @@ async def parse(exchange: Exchange) -> None:
     await exchange.reply(shown)
 
 
-def _report_of_named(asked: ParseRequest) -> dict[str, Any]:
-    """Return the answer by the template or format of a request."""
+def _report_of_named(data: bytes) -> dict[str, Any]:
+    """Return the answer by the template or format of a request, given as JSON."""
+    asked = msgspec.json.decode(data, type=ParseRequest)
     if asked.template is not None:
         # Only a template's text is accepted: a path or a model name could read files of the server.
         return _report(OutputParser.from_template(ChatTemplate(asked.template)), asked)

@@ -1,8 +1,9 @@
 """Python processes of the gateway's own.
 
 A `Worker` calls functions that a client can make long. It takes Python's lock from no stream, and can be ended at any
-time: when its client leaves, when it takes too long, or when the gateway closes. Functions, arguments and results are
-pickled; both ends are this program.
+time: when its client leaves, when it takes too long, or when the gateway closes. Functions and arguments are pickled,
+and what clients have sent is among them as bytes, which costs the event loop nothing. Answers are JSON, and errors are
+made again from a table: a template that breaks out of its sandbox in a worker has not got the gateway.
 """
 
 from __future__ import annotations
@@ -18,11 +19,27 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+import msgspec
+
+from untemplate import errors
+
 from .threads import BUDGET, Kind, stopped_by, work
 
 _MEMORY: Final = 2 << 30
 """Bytes of address space of a worker."""
 _LENGTH: Final = struct.Struct("!I")
+_LONGEST: Final = 64 << 20
+"""Most bytes of an answer."""
+_ERRORS: Final[dict[str, type[Exception]]] = {
+    one.__name__: one
+    for one in (
+        *(getattr(errors, name) for name in errors.__all__),
+        *(ValueError, TypeError, AttributeError, LookupError, RecursionError, MemoryError),
+    )
+}
+"""The errors of workers that the gateway knows; all others are a ``RuntimeError``."""
+_Failure = tuple[str, str, dict[str, str | int | tuple[str, ...] | None]]
+"""An error of a worker: its name in the table, its text, its attributes."""
 
 
 def python_environment() -> dict[str, str]:
@@ -45,7 +62,7 @@ def start_python(program: str) -> subprocess.Popen[bytes]:
 
 
 def packed(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> bytes:
-    """Return a call as the job of a worker. The function is one of a module."""
+    """Return a call as the job of a worker. The function is one of a module, and returns what JSON can hold."""
     return pickle.dumps((function, args, kwargs), pickle.HIGHEST_PROTOCOL)
 
 
@@ -84,7 +101,7 @@ class Worker:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         _send(self.process.stdin, job)
-        return _receive(self.process.stdout)
+        return _receive(self.process.stdout, _LONGEST)
 
     def kill(self) -> None:
         """Tell the process to end, at once. If `ask` is waiting, it fails when the process has ended."""
@@ -121,9 +138,12 @@ class Workers:
         self.idle: list[Worker] = []
         self.busy: set[Worker] = set()
 
-    def do(self, job: bytes) -> Any:
+    def do(self, job: bytes, kind: Any = Any) -> Any:
         """Return the result of a job (`packed`). Blocks; the worker is ended when the client of this thread's work
         leaves.
+
+        Args:
+            kind: the type of the result.
 
         Raises:
             Abandoned: the client has left.
@@ -141,10 +161,7 @@ class Workers:
                 self.idle.append(worker)
             else:
                 worker.end()  # its client may have left after the answer
-        result, error = pickle.loads(answer)
-        if error is not None:
-            raise error
-        return result
+        return _result(answer, kind)
 
     def _idle(self) -> Worker | None:
         """Take a worker that waits for a job."""
@@ -156,9 +173,9 @@ class Workers:
                 worker.end()
         return None
 
-    async def run(self, job: bytes, seconds: float = BUDGET) -> Any:
+    async def run(self, job: bytes, kind: Any = Any, seconds: float = BUDGET) -> Any:
         """Return the result of a job, when its owner's turn has come. Raises as `do` and `work`."""
-        return await work(self.kind, partial(self.do, job), seconds)
+        return await work(self.kind, partial(self.do, job, kind), seconds)
 
     def close(self) -> None:
         """End all workers. Jobs that run fail."""
@@ -166,6 +183,22 @@ class Workers:
             worker.kill()
         while self._idle() is not None:
             pass
+
+
+def _result(answer: bytes, kind: Any) -> Any:
+    """Return the result in an answer, or raise the error."""
+    if answer[:1] == b"=":
+        return msgspec.json.decode(answer[1:], type=kind)
+    raise _error(*msgspec.json.decode(answer[1:], type=_Failure))
+
+
+def _error(name: str, text: str, attributes: dict[str, Any]) -> Exception:
+    """Make an error of a worker again."""
+    kind = _ERRORS.get(name, RuntimeError)
+    error = kind.__new__(kind)
+    error.args = (text,)
+    error.__dict__.update(attributes)
+    return error
 
 
 # -- In the process --------------------------------------------------------------------------------------------------
@@ -184,16 +217,16 @@ def serve() -> None:
 
 
 def _answer(data: bytes) -> bytes:
-    """Return the pickled result of a job, and the error that it has raised instead."""
+    """Return the result of a job, or the error that it has raised instead."""
     try:
         function, args, kwargs = pickle.loads(data)
-        return pickle.dumps((function(*args, **kwargs), None), pickle.HIGHEST_PROTOCOL)
+        return b"=" + msgspec.json.encode(function(*args, **kwargs))
     except Exception as error:
-        with contextlib.suppress(Exception):  # errors that cannot be pickled, or not be read again
-            answer = pickle.dumps((None, error.with_traceback(None)))
-            pickle.loads(answer)
-            return answer
-        return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
+        name = next((one.__name__ for one in type(error).__mro__ if _ERRORS.get(one.__name__) is one), "")
+        with contextlib.suppress(Exception):  # attributes may be anything
+            if name:
+                return b"!" + msgspec.json.encode((name, str(error), vars(error)))
+        return b"!" + msgspec.json.encode(("", ascii(f"{type(error).__name__}: {error}")[1:-1], {}))
 
 
 def _send(file: Any, data: bytes) -> None:
@@ -202,11 +235,13 @@ def _send(file: Any, data: bytes) -> None:
     file.flush()
 
 
-def _receive(file: Any) -> bytes | None:
-    """Return the next message; ``None`` at the end of the file."""
+def _receive(file: Any, longest: int = 1 << 32) -> bytes | None:
+    """Return the next message; ``None`` at the end of the file, or if it is longer."""
     head = file.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
     size = _LENGTH.unpack(head)[0]
+    if size > longest:
+        return None
     data: bytes = file.read(size)
     return data if len(data) == size else None

@@ -33,7 +33,7 @@ def render(template: ChatTemplate, messages: list[Any], **arguments: Any) -> str
         job = packed(_rendered, pickle.dumps(template), messages, **arguments)
     if len(job) < APART:
         return template.render(messages, **arguments)
-    text: str = _WORKERS.do(job)
+    text: str = _WORKERS.do(job, str)
     return text
 
 
