@@ -657,6 +657,8 @@ def test_an_unknown_format(run: Run):
         "explain nobody/none` reads the chat template of a hub id"
     )
     assert run.fails("formats", "./nobody/none") == "untemplate: error: ./nobody/none: no such file or folder"
+    problem = "untemplate: error: notes.md: neither the folder of a model nor a GGUF file"
+    assert run.fails("formats", run.file("notes.md", "Notes.")) == problem
     assert run.fails("parse", "--format", "untemplate:hermes", stdin="") == (
         "untemplate: error: unknown format 'untemplate:hermes'; did you mean 'hermes'? `untemplate formats` lists all "
         "names"

@@ -46,7 +46,7 @@ def steps(parser: OutputParser, text: str, ids: list[int] | None = None) -> int:
 def test_near_misses_take_linear_work(fmt: Format) -> None:
     parser = OutputParser.from_format(fmt)
     for unit in near_misses(fmt):
-        small, large = (steps(parser, (unit * size)[:size]) for size in (400, 1600))
+        small, large = (steps(parser, (unit * size)[:size]) for size in (300, 1200))
         assert large < 8 * small, (unit, small, large)
 
 
@@ -128,7 +128,7 @@ def test_a_repeated_opener_in_a_value_takes_linear_work(fmt: Format) -> None:
     assert is_linear(fmt, content(fmt) + call[: call.index("Paris") + 4], opener, "characters")
 
 
-COPIED_SIZES = (4000, 16000)
+COPIED_SIZES = (2000, 8000)
 """Where what is copied outweighs what each step allocates."""
 
 

@@ -15,7 +15,7 @@ from .strategies import FORMATS, TOOLS, noise, sketches
 
 EVERY = pytest.mark.parametrize("fmt", FORMATS.values(), ids=list(FORMATS))
 SAMPLE = 3
-CUTS = 16
+CUTS = 10
 
 
 @EVERY

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ...format import Format
     from ...formats import Entry, Kind
+    from ...selection import Selection
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -127,6 +128,18 @@ def _show_format(name: str, kind: Kind | None, *, as_json: bool) -> None:
     print_text("\n\n".join(blocks))
 
 
+def _selected(model: str) -> Selection:
+    """Return what would be chosen for a folder or a GGUF file."""
+    from ...errors import CheckpointError
+    from ...selection import select
+
+    try:
+        with quiet():
+            return select(model)
+    except CheckpointError:
+        raise UsageError(f"{model}: neither the folder of a model nor a GGUF file") from None
+
+
 def _show_model(model: str, *, as_json: bool) -> bool:
     """Print the entries for a hub id, a folder or a model type. Return True if there are any.
 
@@ -135,7 +148,6 @@ def _show_model(model: str, *, as_json: bool) -> bool:
     from ...formats import lookup
     from ...formats._registry import KINDS, chosen_name
     from ...formats._suggesting import ranked, suggested
-    from ...selection import select
     from ..model_files import model_type_of
 
     is_here = os.path.exists(model)
@@ -143,8 +155,7 @@ def _show_model(model: str, *, as_json: bool) -> bool:
     found = [(lookup(kind, row.name), why) for kind in KINDS for row, why in ranked(kind, model, model_type)]
     chosen = None
     if is_here:
-        with quiet():
-            selection = select(model)
+        selection = _selected(model)
         chosen = selection.chosen
         usable = {chosen.name: selection.format} if chosen.source != "passthrough" else {}
     else:
