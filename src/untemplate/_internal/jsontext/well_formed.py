@@ -21,8 +21,6 @@ from .scanner import AT_STRING, AT_WORD, ENDED, JsonScanner
 MAX_DEPTH: Final = 256
 """Levels of brackets in a value that is converted or checked."""
 
-_KEY_END: Final = re.compile(r'"[ \t\r\n]*+:')
-"""Matches the end of a key; what it matches in a string is an escaped sign, or begins the string."""
 _BRACKET_OR_QUOTE: Final = re.compile(r'["{}\[\]]')
 _WORD: Final = re.compile(f"{NUMBER}|{CONSTANT}")
 
@@ -78,10 +76,36 @@ def reason_of_json(text: str) -> str:
     return "" if isinstance(value, dict) else "not an object"
 
 
-def repeated_key(text: str) -> str:
-    """Return a key that one object of this JSON text has twice, ``""`` for the empty one; empty if there is none."""
-    if text.count(":") < 2 or not _may_repeat(text):
+def repeated_key(text: str, *, is_valid: bool) -> str | None:
+    """Return a key that one object of a text has twice, empty without one; ``None`` if it is not JSON.
+
+    A decoder drops the first of two members, and their colon with it. A text that has as many colons as its value is
+    not read again.
+
+    Args:
+        text: what begins as an object.
+        is_valid: it is known to be JSON.
+    """
+    colons = text.count(":")
+    if is_valid and colons < 2:
         return ""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return _repeated_key(text) if is_valid or is_json(text) else None
+    left = colons - len(value)
+    return _repeated_key(text) if left and left != _colons_within(text, value) else ""
+
+
+def _colons_within(text: str, value: dict[str, object]) -> int:
+    """Return the number of colons in the strings of an object, at least: an escape in its text may be a colon."""
+    if "\\u" in text:
+        return 0
+    return sum(member.count(":") for member in value.values() if isinstance(member, str))
+
+
+def _repeated_key(text: str) -> str:
+    """Return a key that one object of this JSON text has twice, ``""`` for the empty one; empty if there is none."""
     found: list[str] = []
 
     def read(members: list[tuple[str, object]]) -> None:
@@ -94,23 +118,6 @@ def repeated_key(text: str) -> str:
     with contextlib.suppress(ValueError, RecursionError):  # deeper than the decoder goes
         json.loads(text, object_pairs_hook=read)
     return found[0] if found else ""
-
-
-def _may_repeat(text: str) -> bool:
-    """True if an object of this JSON text may have a key twice: two objects have it, or escapes hide what it is."""
-    keys: set[str] = set()
-    for found in _KEY_END.finditer(text):
-        end = before = found.start()
-        while text[before - 1] == "\\":
-            before -= 1
-        if (end - before) % 2 == 1:
-            continue  # the sign is escaped: it is in a string
-        begin = text.rfind('"', 0, end)
-        key = text[begin:end]
-        if key in keys or "\\" in key or text[begin - 1] == "\\":
-            return True
-        keys.add(key)
-    return False
 
 
 def is_deep(text: str, limit: int = MAX_DEPTH) -> bool:

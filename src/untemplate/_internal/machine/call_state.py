@@ -7,7 +7,7 @@ from typing import Final, final
 
 from ...messages import CallStatus
 from ...tools import ToolSet
-from ..jsontext.well_formed import is_json, repeated_key
+from ..jsontext.well_formed import repeated_key
 from .diagnostics import DiagnosticCode
 from .lexer import WS
 
@@ -133,10 +133,11 @@ def call_status(
     """
     if not call.whole and not any(step.startswith("closed") for step in call.repairs):
         return "incomplete"
-    if not _is_object(arguments) or not (call.ending == VALID or is_json(arguments)):
+    repeated = repeated_key(arguments, is_valid=call.ending == VALID) if _is_object(arguments) else None
+    if repeated is None:
         return "invalid_json"
-    call.repeated = repeated_key(arguments)
-    if call.repeated:
+    if repeated:
+        call.repeated = repeated
         call.recovered = True
     if tools.known and call.name not in tools.names:
         return "unknown_tool"
