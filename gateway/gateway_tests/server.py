@@ -26,9 +26,11 @@ LONG = 120.0
 def soon(met: Callable[[], bool]) -> bool:
     """True if the condition is met within the time that a busy machine may need."""
     until = time.monotonic() + LONG
-    while not met() and time.monotonic() < until:
+    while time.monotonic() < until:
+        if met():
+            return True
         time.sleep(0.005)
-    return met()
+    return False
 
 
 class Running:
