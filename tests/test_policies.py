@@ -321,7 +321,7 @@ def test_recovered_calls(
     )
     assert [diagnostic.code for diagnostic in parsed.diagnostics] == codes
     assert parsed.finish_reason == "tool_calls"
-    dropped = ["dropped call of 'get_weather': a part of it was ended, dropped or read again"]
+    dropped = ["dropped call of 'get_weather': it is recovered, as its diagnostics say"]
     assert [record.getMessage() for record in caplog.records] == (dropped if setting == "drop" else [])
 
 

@@ -271,10 +271,10 @@ class RequestCallPolicy(CallPolicy):
             return AS_CONTENT if policy.shows_cut_calls else DROP
         if malformed and policy.malformed_arguments == "content":
             return AS_CONTENT
-        if call.status == "recovered" and policy.recovered_calls == "content":
-            return AS_CONTENT
-        if call.status == "recovered" and policy.recovered_calls == "drop":
-            warn_of_call("dropped", call.name, "a part of it was ended, dropped or read again")
+        if call.status == "recovered" and policy.recovered_calls != "forward":
+            if policy.recovered_calls == "content":
+                return AS_CONTENT
+            warn_of_call("dropped", call.name, "it is recovered, as its diagnostics say")
             return DROP
         return DROP if policy.strict and call.status in INVALID else KEEP
 

@@ -98,8 +98,10 @@ class ShortPath:
                 return False
         elif not self.takes_text:
             return False
+        if len(self.held) + len(text) > MOST_WAITING:
+            return False
         whole = self.held + text
-        if len(whole) > MOST_WAITING or self.goes_on is None or not self.goes_on(whole):
+        if self.goes_on is None or not self.goes_on(whole):
             return False
         self.held = whole
         self.texts.append(text)
