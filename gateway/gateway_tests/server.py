@@ -14,8 +14,7 @@ import uvicorn
 
 from untemplate_gateway.app import Gateway, create_app
 from untemplate_gateway.connections import ServerConfig
-from untemplate_gateway.manager import Manager
-from untemplate_gateway.manager.manager import Status
+from untemplate_gateway.manager import Manager, Slot
 from untemplate_gateway.manager.model import Model
 from untemplate_gateway.settings import Settings
 
@@ -44,10 +43,10 @@ class Running:
         self.loop: asyncio.AbstractEventLoop
         """The event loop of the server."""
 
-    def ps(self) -> tuple[Status, ...]:
+    def ps(self) -> tuple[Slot, ...]:
         """Return the manager's list of models, computed in the server's loop, in which it changes."""
 
-        async def ask() -> tuple[Status, ...]:
+        async def ask() -> tuple[Slot, ...]:
             return self.app.manager.ps()
 
         return asyncio.run_coroutine_threadsafe(ask(), self.loop).result(LONG)

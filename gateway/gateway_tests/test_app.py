@@ -269,7 +269,7 @@ class TestLeaving:
             raise AssertionError("takes too long")
 
         with running(max_concurrent_requests=1) as gateway:
-            gateway.app.manager.offer([Offer(name="slow", load=load)])
+            gateway.app.manager.offers.change([Offer(name="slow", load=load)])
             body = json.dumps({**ASK, "model": "slow"}).encode()
             with socket.create_connection(("127.0.0.1", gateway.port)) as client:
                 head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -387,7 +387,7 @@ class TestLookingInside:
         caplog.set_level(logging.INFO, logger="untemplate.gateway")
         first, second = scripted("Half\x00"), replace(scripted("Whole."), name="second")
         with running([first, second]) as gateway:
-            gateway.app.manager.offer(
+            gateway.app.manager.offers.change(
                 [Offer(name=first.name, load=_never, fallbacks=("second",)), Offer(name="second", load=_never)]
             )
             asked = post(gateway, body={**ASK, "model": first.name}, headers={"X-Untemplate": "raw"})

@@ -78,7 +78,7 @@ def test_a_model_is_pulled_and_deleted(hub: Path, connect: Connect, several: boo
             async def load(report: Any) -> Any:
                 return model("scripted")
 
-            gateway.app.manager.offer([Offer(name="scripted", load=load)])
+            gateway.app.manager.offers.change([Offer(name="scripted", load=load)])
         client = connect(gateway)
         steps = [step.status for step in client.pull(NAME, stream=True)]
         assert (steps[0], steps[-2:]) == (f"pulling {NAME}", ["loading", "success"])

@@ -10,7 +10,7 @@ import pytest
 
 from untemplate_gateway.engines import EngineError, Health
 from untemplate_gateway.errors import ApiError
-from untemplate_gateway.manager import Event, Loader, Manager, Model, Report
+from untemplate_gateway.manager import Loader, Manager, Model, Report
 
 from .fakes import FakeEngine, model
 
@@ -107,11 +107,14 @@ def test_a_name_belongs_to_one_model(models: list[Model], aliases: dict[str, str
 # -- loading ------------------------------------------------------------------------------------------------------
 
 
-def test_loading_tells_what_it_does():
-    events: list[Event] = []
+def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    """Return what was logged about models, without the time that it took."""
+    return [(r.levelname, r.getMessage().partition(" (")[0]) for r in caplog.records]
 
+
+def test_loading_logs_what_it_does(caplog: pytest.LogCaptureFixture):
     async def run() -> None:
-        manager = Manager(on_event=events.append)
+        manager = Manager()
         engine = FakeEngine()
         loaded = await manager.load("a", loads(model("made up", engine)))
         assert (loaded.name, loaded.engine, engine.started) == ("a", engine, 1)
@@ -119,12 +122,13 @@ def test_loading_tells_what_it_does():
         assert await manager.close()
         assert engine.closed == 1
 
-    asyncio.run(run())
-    assert [(e.kind, e.model, e.detail, e.seconds is None) for e in events] == [
-        ("loading", "a", "", True),
-        ("progress", "a", "reading", True),
-        ("ready", "a", "fake", False),
-        ("gone", "a", "", False),
+    with caplog.at_level(logging.INFO, "untemplate.gateway.manager"):
+        asyncio.run(run())
+    assert logged(caplog) == [
+        ("INFO", "model a loading"),
+        ("INFO", "model a reading"),
+        ("INFO", "model a ready: fake"),
+        ("INFO", "model a gone"),
     ]
 
 
@@ -139,7 +143,7 @@ def test_what_is_being_loaded_says_so():
 
         task = asyncio.create_task(manager.load("a", slow))
         await asyncio.sleep(0)
-        assert [(s.name, s.state, s.since, s.model) for s in manager.ps()] == [("a", "loading", 7.0, None)]
+        assert [(s.name, s.state, s.since, s.loaded) for s in manager.ps()] == [("a", "loading", 7.0, None)]
         for name, which in (("a", "the model 'a'"), ("", "the model")):
             with pytest.raises(ApiError) as caught:
                 manager.get(name)
@@ -157,22 +161,21 @@ def test_what_is_being_loaded_says_so():
     asyncio.run(run())
 
 
-def test_a_load_that_fails_leaves_the_old_model():
-    events: list[Event] = []
-
+def test_a_load_that_fails_leaves_the_old_model(caplog: pytest.LogCaptureFixture):
     async def run() -> None:
         old = FakeEngine("old")
-        manager = Manager([model("a", old)], on_event=events.append)
+        manager = Manager([model("a", old)])
         with pytest.raises(EngineError, match="out of memory"):
             await manager.swap("a", loads(model("a", FakeEngine(fails=True))))
         assert await answer(manager, "a") == "old"
         assert (old.closed, [s.state for s in manager.ps()]) == (0, ["ready"])
 
-    asyncio.run(run())
-    assert [(e.kind, e.detail) for e in events] == [
-        ("loading", ""),
-        ("progress", "reading"),
-        ("failed", "out of memory"),
+    with caplog.at_level(logging.INFO, "untemplate.gateway.manager"):
+        asyncio.run(run())
+    assert logged(caplog) == [
+        ("INFO", "model a loading"),
+        ("INFO", "model a reading"),
+        ("WARNING", "model a failed: out of memory"),
     ]
 
 
@@ -189,7 +192,7 @@ def test_a_model_that_cannot_have_its_name_is_closed_again():
 
 def test_a_load_that_is_cancelled():
     async def run() -> None:
-        manager = Manager(on_event=lambda event: None)
+        manager = Manager()
 
         async def never(report: Report) -> Model:
             await asyncio.Event().wait()
@@ -220,7 +223,7 @@ def test_loads_of_one_name_follow_each_other():
 
             return load
 
-        manager = Manager(on_event=lambda event: None)
+        manager = Manager()
         engines = [FakeEngine(str(i)) for i in range(4)]
         await asyncio.gather(*(manager.load("a", loader(model("a", engine))) for engine in engines))
         assert most == 1
@@ -237,7 +240,7 @@ def test_loads_of_one_name_follow_each_other():
 def test_swapping_under_load_drops_nothing():
     async def run() -> None:
         engines = [FakeEngine(str(i)) for i in range(20)]
-        manager = Manager([model("a", engines[0])], on_event=lambda event: None)
+        manager = Manager([model("a", engines[0])])
         seen: set[str] = set()
         done = False
 
@@ -262,7 +265,7 @@ def test_swapping_under_load_drops_nothing():
 def test_the_old_model_closes_when_its_last_request_ends():
     async def run() -> None:
         old, new = FakeEngine("old"), FakeEngine("new")
-        manager = Manager([model("a", old)], on_event=lambda event: None)
+        manager = Manager([model("a", old)])
         async with manager.use("a") as held:
             await manager.swap("a", loads(model("a", new)))
             await asyncio.sleep(0)
@@ -293,7 +296,7 @@ def test_swapping_what_is_not_there():
 def test_all_models_change_at_once():
     async def run() -> None:
         a, b, new, c = (FakeEngine(name) for name in ("a", "b", "new", "c"))
-        manager = Manager([model("a", a), model("b", b, aliases=("x",))], on_event=lambda event: None)
+        manager = Manager([model("a", a), model("b", b, aliases=("x",))])
         async with manager.use("x"):
             bad = FakeEngine()
             with pytest.raises(ValueError, match="the name 'c' of model 'd' belongs to another model"):
@@ -317,7 +320,7 @@ def test_all_models_change_at_once():
 def test_unloading_waits_for_requests():
     async def run() -> None:
         engine = FakeEngine()
-        manager = Manager([model("a", engine, aliases=("x",)), model("b")], on_event=lambda event: None)
+        manager = Manager([model("a", engine, aliases=("x",)), model("b")])
         async with manager.use("x"):
             task = asyncio.create_task(manager.unload("a"))
             await asyncio.sleep(0)
@@ -332,24 +335,23 @@ def test_unloading_waits_for_requests():
     asyncio.run(run())
 
 
-def test_unloading_waits_only_so_long():
-    events: list[Event] = []
-
+def test_unloading_waits_only_so_long(caplog: pytest.LogCaptureFixture):
     async def run() -> None:
         engine = FakeEngine()
-        manager = Manager([model("a", engine)], on_event=events.append)
+        manager = Manager([model("a", engine)])
         async with manager.use("a"):
             assert await manager.unload("a", timeout=0) is False
             assert engine.closed == 1
 
-    asyncio.run(run())
-    assert [(e.kind, e.detail) for e in events] == [("draining", "1 running"), ("gone", "1 cut off")]
+    with caplog.at_level(logging.INFO, "untemplate.gateway.manager"):
+        asyncio.run(run())
+    assert logged(caplog) == [("INFO", "model a draining: 1 running"), ("WARNING", "model a gone: 1 cut off")]
 
 
 def test_a_shared_engine_is_closed_with_its_last_model():
     async def run() -> None:
         engine = FakeEngine()
-        manager = Manager([model("a", engine), model("b", engine)], on_event=lambda event: None)
+        manager = Manager([model("a", engine), model("b", engine)])
         await manager.unload("a")
         assert engine.closed == 0
         assert await answer(manager) == "Hi."
@@ -362,7 +364,7 @@ def test_a_shared_engine_is_closed_with_its_last_model():
 def test_closing():
     async def run() -> None:
         old, engine = FakeEngine(), FakeEngine()
-        manager = Manager([model("a", old)], on_event=lambda event: None)
+        manager = Manager([model("a", old)])
         async with manager.use("a"):
             await manager.swap("a", loads(model("a", engine)))
             async with manager.use("a"):
@@ -387,7 +389,7 @@ def test_closing():
 def test_closing_waits_only_so_long():
     async def run() -> None:
         old, engine = FakeEngine(), FakeEngine()
-        manager = Manager([model("a", old)], on_event=lambda event: None)
+        manager = Manager([model("a", old)])
         async with manager.use("a"):
             await manager.swap("a", loads(model("a", engine)))
             assert await manager.close(timeout=0) is False
@@ -398,7 +400,7 @@ def test_closing_waits_only_so_long():
 
 def test_what_is_ready_after_the_end_is_closed():
     async def run() -> None:
-        manager = Manager(on_event=lambda event: None)
+        manager = Manager()
         gate = asyncio.Event()
         engine = FakeEngine()
 
@@ -423,7 +425,7 @@ def test_an_engine_that_does_not_close(caplog: pytest.LogCaptureFixture):
             raise RuntimeError("stuck")
 
     async def run() -> None:
-        manager = Manager([model("a", Stuck())], on_event=lambda event: None)
+        manager = Manager([model("a", Stuck())])
         assert await manager.unload("a")
 
     asyncio.run(run())
@@ -450,8 +452,7 @@ def test_what_is_logged(caplog: pytest.LogCaptureFixture):
 
     with caplog.at_level(logging.INFO, "untemplate.gateway.manager"):
         asyncio.run(run())
-    said = [(r.levelname, r.getMessage().partition(" (")[0]) for r in caplog.records]
-    assert said == [
+    assert logged(caplog) == [
         ("INFO", "model a loading"),
         ("INFO", "model a reading"),
         ("INFO", "model a ready: fake"),

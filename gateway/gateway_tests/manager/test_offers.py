@@ -47,7 +47,7 @@ def run(
     async def main() -> Any:
         shelf = Shelf()
         manager = Manager(**more)
-        manager.offer([shelf.offer(name, **options) for name, options in offers], max_loaded=most)
+        manager.offers.change([shelf.offer(name, **options) for name, options in offers], max_loaded=most)
         try:
             return await act(manager, shelf)
         finally:
@@ -129,7 +129,7 @@ def test_a_load_does_not_belong_to_the_request_that_began_it():
         return model("a")
 
     async def act(manager: Manager, shelf: Shelf) -> None:
-        manager.offer([Offer(name="a", load=load)])
+        manager.offers.change([Offer(name="a", load=load)])
         current.set(RequestContext({"x-request-id": "of the first request"}))
         assert await ask(manager, "a") == "a"
         assert found == [None]
@@ -201,7 +201,6 @@ def test_an_idle_model_is_unloaded_and_loaded_again():
     now = [0.0]
 
     async def act(manager: Manager, shelf: Shelf) -> None:
-        assert manager.offers is not None
         async with manager.use("a"):
             now[0] = 50.0
             await manager.offers.unload_idle()
@@ -252,7 +251,6 @@ class TestALoadThatEndsWhileItMakesRoom:
 
         async def act(manager: Manager, shelf: Shelf) -> None:
             offers = manager.offers
-            assert offers is not None
             offers.add(Offer(name="a", load=load))
             assert await ask(manager, "a") == "a"
             waiting = asyncio.create_task(refused(manager, "b"))
@@ -294,7 +292,6 @@ class TestTheWatchForIdleModels:
 
         async def act(manager: Manager, shelf: Shelf) -> None:
             offers = manager.offers
-            assert offers is not None
             offers.add(Offer(name="a", load=load, idle_unload=10.0))
             for name in ("a", "b", "c"):
                 assert await ask(manager, name) == name
@@ -323,7 +320,6 @@ class TestTheWatchForIdleModels:
 
         async def act(manager: Manager, shelf: Shelf) -> None:
             assert await ask(manager, "a") == "a"
-            assert manager.offers is not None
             assert manager.offers._watch is not None
             manager.offers._watch.set_name("watch")
             while fails:
@@ -343,7 +339,6 @@ class TestOtherOffers:
             for name in ("kept", "changed", "removed"):
                 assert await ask(manager, name) == name
             async with manager.use("changed") as running, manager.use("removed") as last:
-                assert manager.offers is not None
                 later = [shelf.offer("kept", origin=1), shelf.offer("changed", origin=2), shelf.offer("added")]
                 manager.offers.change(later)
                 assert await refused(manager, "removed") == (
@@ -367,7 +362,6 @@ class TestOtherOffers:
             gone = asyncio.create_task(refused(manager, "b"))
             while len(shelf.loaded) < 2:
                 await asyncio.sleep(0.001)
-            assert manager.offers is not None
             manager.offers.change([shelf.offer("a", origin=2)], max_loaded=1)
             shelf.gate.set()
             assert await asked == "a"
@@ -379,7 +373,6 @@ class TestOtherOffers:
     def test_a_model_that_leaves_counts_until_its_requests_have_ended(self) -> None:
         async def act(manager: Manager, shelf: Shelf) -> None:
             async with manager.use("a") as running:
-                assert manager.offers is not None
                 manager.offers.change([shelf.offer("b")], max_loaded=1)
                 asked = asyncio.create_task(ask(manager, "b"))
                 await asyncio.sleep(0.05)

@@ -48,9 +48,7 @@ async def tags(exchange: Exchange) -> None:
 
 
 async def ps(exchange: Exchange) -> None:
-    found = exchange.gateway.manager.ps()
-    loaded = [status.model for status in found if status.model is not None and status.state == "ready"]
-    await exchange.reply(ollama.ps(loaded))
+    await exchange.reply(ollama.ps(list(exchange.gateway.manager.list())))
 
 
 async def show(exchange: Exchange) -> None:

@@ -6,6 +6,6 @@ its running requests.
 
 from .manager import Lease, Manager
 from .model import Loader, Model, Report
-from .retiring import Event, Status
+from .slots import Slot
 
-__all__ = ["Event", "Lease", "Loader", "Manager", "Model", "Report", "Status"]
+__all__ = ["Lease", "Loader", "Manager", "Model", "Report", "Slot"]

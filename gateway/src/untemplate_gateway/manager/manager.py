@@ -1,8 +1,7 @@
-"""The models of one gateway: leased to requests, loaded and replaced. `retiring` closes those that go.
+"""The models of one gateway, leased to requests.
 
-* A request leases a `Model` and keeps it until it ends, even if its name gets another model in the meantime. An engine
-  is closed when its last model is unloaded and the last lease has ended.
-* A model that is being loaded gets its name only when it is ready. A load that fails changes nothing.
+* A request leases a `Model` and keeps it until it ends, even if its name gets another model in the meantime.
+* `slots` loads and closes models, `offers` has those that requests load.
 * All code runs in one event loop, and tables change only between two awaits. The only locks order the loads of one
   name.
 """
@@ -10,21 +9,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Final
 
 from untemplate._internal.suggestions import close_names, did_you_mean
 
-from ..engines.base import Health
+from ..engines.base import Engine, Health
 from ..errors import ApiError, bad_request, not_found, shutting_down
+from .attempts import Work
 from .model import Loader, Model
-from .offers import Offer, Offers
-from .restarts import Restarts
-from .retiring import Event, Retiring, Slot, Status, log_event
+from .offers import Offers
+from .slots import Named, Slot, Slots
 
+_log: Final = logging.getLogger("untemplate.gateway.manager")
 _RETRY_AFTER: Final = {"Retry-After": "5"}
 """Seconds to wait before a retry, while a model is being loaded or the gateway shuts down."""
 
@@ -38,71 +39,59 @@ class Names:
     """
 
     def __init__(self, aliases: Mapping[str, str], *, any_name: bool) -> None:
-        self.offers: Offers | None = None
         self._aliases = dict(aliases)
         self._any_name = any_name
-        self._loaded: dict[str, str] = {}
-        """Names and aliases of the loaded models → the names of the models."""
+        self._models: dict[str, str] = {}
+        """Names and aliases of the models → the names of the models."""
 
     def find(self, name: str) -> str | None:
         """Return the name of the model that has this name or alias; ``None`` if none has. An empty name means the
         only model.
         """
-        for one in dict.fromkeys((name, name.removesuffix(":latest"))):
-            found = self._model(one)
-            if found is None and one in self._aliases:
-                found = self._model(self._aliases[one])
+        for one in (name, name.removesuffix(":latest")):
+            found = self._model(one) or (self._model(self._aliases[one]) if one in self._aliases else None)
             if found is not None:
                 return found
         return None
 
     def find_for_request(self, name: str) -> str | None:
         """Return the name of the model that a request means. As `find`, but ``any_name`` has an effect."""
-        found = self.find(name)
-        return self._only() if found is None and self._any_name else found
+        return self.find(name) or (self._model("") if self._any_name else None)
 
     def _model(self, name: str) -> str | None:
-        if not name:
-            return self._only()
-        offered = None if self.offers is None else self.offers.name_of(name)
-        return offered or self._loaded.get(name)
-
-    def _only(self) -> str | None:
-        models = () if self.offers is None else self.offers.names()
-        models = models or tuple(dict.fromkeys(self._loaded.values()))
+        if name:
+            return self._models.get(name)
+        models = self.all()
         return models[0] if len(models) == 1 else None
 
-    def replace(self, old: Iterable[Model], new: Iterable[Model] = ()) -> None:
+    def all(self) -> tuple[str, ...]:
+        """Return the names of the models, without aliases."""
+        return tuple(dict.fromkeys(self._models.values()))
+
+    def replace(self, old: Iterable[Named], new: Iterable[Named] = ()) -> None:
         """Give new models their names and aliases, which may be those of the old models.
 
         Raises:
             ValueError: a name belongs to another model; nothing has changed.
         """
-        gone = {name for model in old for name in (model.name, *model.aliases)}
-        loaded = {name: model for name, model in self._loaded.items() if name not in gone}
-        for model in new:
-            for name in (model.name, *model.aliases):
-                if name in loaded or (name in self._aliases and name != model.name):
-                    raise ValueError(f"the name {name!r} of model {model.name!r} belongs to another model")
-            loaded |= dict.fromkeys((model.name, *model.aliases), model.name)
-        self._loaded = loaded
-
-    def _taken(self) -> set[str]:
-        """Return the names and aliases of all models."""
-        return {*self._loaded, *self._aliases, *(() if self.offers is None else self.offers.all_names())}
-
-    # -- Messages ------------------------------------------------------------------------------------------------
+        gone = {one.name for one in old}
+        models = {name: model for name, model in self._models.items() if model not in gone}
+        for one in new:
+            for name in (one.name, *one.aliases):
+                if name in models or (name in self._aliases and name != one.name):
+                    raise ValueError(f"the name {name!r} of model {one.name!r} belongs to another model")
+            models |= dict.fromkeys((one.name, *one.aliases), one.name)
+        self._models = models
 
     def listed(self) -> str:
         """Return the names of all models, for an error message."""
-        offered = () if self.offers is None else self.offers.names()
-        return ", ".join(dict.fromkeys((*offered, *self._loaded.values()))) or "none"
+        return ", ".join(self.all()) or "none"
 
     def unknown(self, name: str) -> str:
         """Return the message for a name that means no model."""
-        hint = did_you_mean(close_names(name, sorted(self._taken() - {name}), 1))
+        known = sorted({*self._models, *self._aliases} - {name})
         which = f"the model {name!r} does not exist" if name else "no model is loaded"
-        return f"{which}{hint} (models: {self.listed()})"
+        return f"{which}{did_you_mean(close_names(name, known, 1))} (models: {self.listed()})"
 
 
 class Lease:
@@ -116,34 +105,24 @@ class Lease:
         self._slot: Slot | None = None
 
     async def __aenter__(self) -> Model:
-        manager = self._manager
-        while True:
-            offered = manager.offered(self._name)
-            if manager.offers is not None and offered is not None:
-                await manager.offers.ensure(offered)
-            slot = manager._slot(self._name)
-            engine = slot.model.engine
-            if not engine.ended and engine not in manager.restarts.states:
-                break
-            await manager.restarts.wait(slot.model)  # meanwhile, the name may have got another model
-        self._slot = slot
-        slot.leases += 1
-        slot.last_used = manager.now()
-        return slot.model
+        self._slot = slot = await self._manager._running_slot(self._name)
+        slot.requests += 1
+        slot.last_used = self._manager.slots.now()
+        assert slot.loaded is not None
+        return slot.loaded
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         slot, self._slot = self._slot, None
         assert slot is not None
-        slot.leases -= 1
-        if slot.leases:
+        slot.requests -= 1
+        if slot.requests:
             return
-        slot.idle_since = self._manager.now()
-        if slot.retired:
+        slot.idle_since = self._manager.slots.now()
+        if slot.state == "draining":
             slot.idle.set()
-        elif self._manager.offers is not None:
-            self._manager.offers.freed()
+        self._manager.slots.freed.set()
 
 
 class Manager:
@@ -153,7 +132,6 @@ class Manager:
         models: models that are ready, with their engines started.
         aliases: further names → the model that each stands for; ``""`` for the only one.
         any_name: accept any unknown name if there is exactly one model.
-        on_event: called for each event of a model; by default events are logged.
         clock: seconds since the epoch.
 
     Raises:
@@ -166,30 +144,13 @@ class Manager:
         *,
         aliases: Mapping[str, str] | None = None,
         any_name: bool = False,
-        on_event: Callable[[Event], None] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.names = Names(aliases or {}, any_name=any_name)
-        self.tell = on_event or log_event
-        self.restarts = Restarts()
-        self._clock = clock
-        self._retiring = Retiring(self.restarts, self.tell, clock)
-        self.offers: Offers | None = None
+        self.slots = Slots(self.names.replace, clock)
+        self.offers = Offers(self.slots)
         """Models that are loaded by their first request."""
-        self._slots: dict[str, Slot] = {}
-        self._loading: dict[str, float] = {}
-        self._locks: dict[str, asyncio.Lock] = {}
-        self._closed = False
         self.add(*models)
-
-    def offer(self, offers: Iterable[Offer], *, max_loaded: int = 0) -> None:
-        """Offer models that requests load.
-
-        Args:
-            offers: the models.
-            max_loaded: most models of this machine that are loaded at a time; 0 for no limit.
-        """
-        self.offers = self.names.offers = Offers(self, offers, max_loaded=max_loaded)
 
     # -- Requests ------------------------------------------------------------------------------------------------
 
@@ -208,33 +169,18 @@ class Manager:
     def offered(self, name: str) -> str | None:
         """Return the name of the model that requests for a name load, if it is one of the offered ones."""
         found = self.names.find_for_request(name)
-        return None if self.offers is None or found is None else self.offers.name_of(found)
+        return found if found in self.offers.all else None
 
     def fallbacks(self, name: str) -> tuple[str, ...]:
         """Return the names of the models that answer if the model of a name cannot."""
-        found = self.offered(name)
-        return () if self.offers is None or found is None else self.offers.fallbacks(found)
-
-    def is_loaded(self, name: str) -> bool:
-        """True if requests can lease the model of this name now."""
-        return name in self._slots or self._closed
-
-    def idle(self) -> dict[str, float]:
-        """Return the loaded models that no request uses, each with the time since which it is idle."""
-        return {name: slot.idle_since for name, slot in self._slots.items() if not slot.leases}
+        found = self.offers.all.get(self.names.find_for_request(name) or "")
+        return () if found is None else found.fallbacks
 
     def unloaded(self) -> tuple[tuple[str, Model | None], ...]:
         """Return the names of the models that a request would load, each with the model as it was the last time it was
         loaded; ``None`` if it never was.
         """
-        offers = self.offers
-        if offers is None:
-            return ()
-        return tuple((name, offers.known(name)) for name in offers.names() if name not in self._slots)
-
-    def now(self) -> float:
-        """Return the time in seconds since the epoch."""
-        return self._clock()
+        return self.offers.unloaded()
 
     def get(self, name: str = "") -> Model:
         """Return the model of a name without a lease: for its properties, not for generating. Raises as `use`."""
@@ -242,45 +188,68 @@ class Manager:
 
     def list(self) -> tuple[Model, ...]:
         """Return the models that take requests, in the order in which they were added."""
-        return tuple(slot.model for slot in self._slots.values())
+        return tuple(slot.model for slot in self.slots.ready.values())
 
-    def ps(self) -> tuple[Status, ...]:
+    def ps(self) -> tuple[Slot, ...]:
         """Return every model: loaded, being loaded, or finishing its running requests."""
-        ready = [slot.status("ready") for slot in self._slots.values()]
-        loading = [Status(name, "loading", since=since) for name, since in self._loading.items()]
-        draining = [slot.status("draining") for slot in self._retiring.slots]
-        return (*ready, *loading, *sorted(draining, key=lambda status: status.since))
+        others = sorted(self.slots.all, key=lambda slot: slot.since)
+        states = ([slot for slot in others if slot.state == state] for state in ("loading", "draining"))
+        return tuple(slot for slots in (self.slots.ready.values(), *states) for slot in slots)
 
     async def health(self) -> dict[str, Health]:
         """Return the health of each engine by the name of its model. An engine that does not answer is not healthy."""
-        slots = dict(self._slots)
+        slots = dict(self.slots.ready)
         for slot in slots.values():  # a balancer that sends no requests to an unhealthy server must see it recover
-            self.restarts.begin(slot.model)
+            if not self._runs(slot.model.engine):
+                self.slots.attempts.begin(*self._restart(slot.model))
         found = await asyncio.gather(*(slot.model.engine.health() for slot in slots.values()), return_exceptions=True)
         return {
             name: health if isinstance(health, Health) else Health(False, f"{type(health).__name__}: {health}")
             for name, health in zip(slots, found, strict=True)
         }
 
+    async def _running_slot(self, name: str) -> Slot:
+        """Return the slot that a request leases, after its model is loaded and its engine runs."""
+        while True:
+            found = self.names.find_for_request(name)
+            if found is not None and found not in self.slots.ready:
+                await self.offers.ensure(found)
+            slot = self._slot(name)
+            assert slot.loaded is not None
+            if self._runs(slot.loaded.engine):
+                return slot
+            await self.slots.attempts.wait(*self._restart(slot.model))  # meanwhile, the name may get another model
+
+    def _runs(self, engine: Engine) -> bool:
+        return not engine.ended and engine not in self.slots.attempts.states
+
+    def _restart(self, model: Model) -> tuple[Engine, str, str, Work]:
+        """Return the arguments of an attempt to start an engine again that has ended by itself."""
+        return model.engine, model.name, "started again", partial(_start_again, model)
+
     def _slot(self, name: str) -> Slot:
         found = self.names.find_for_request(name)
-        slot = None if found is None else self._slots.get(found)
-        if slot is None or self._closed:
+        slot = None if found is None else self.slots.ready.get(found)
+        if slot is None or self.slots.closed:
             raise self._missing(name)
         return slot
 
     def _missing(self, name: str) -> ApiError:
         """Return the error for a name that means no model."""
-        if self._closed:
+        if self.slots.closed:
             return shutting_down()
-        if (self.names.find(name) or name) in self._loading or (not name and self._loading and not self._slots):
+        loading = {slot.name for slot in self.slots.all if slot.state == "loading"}
+        if (self.names.find(name) or name) in loading or (not name and loading and not self.slots.ready):
             which = f"the model {name!r}" if name else "the model"
             problem = f"{which} is being loaded; try again in a few seconds"
             return ApiError(
                 503, problem, type="server_error", param="model", code="model_loading", headers=_RETRY_AFTER
             )
-        if not name and (self._slots or self.offers is not None):
+        if not name and (self.names.all() or self.offers.several):
             return bad_request("model", f"is required: there are several models: {self.names.listed()}")
+        return self._unknown(name)
+
+    def _unknown(self, name: str) -> ApiError:
         return not_found(self.names.unknown(name), code="model_not_found", param="model")
 
     # -- Loading -------------------------------------------------------------------------------------------------
@@ -291,7 +260,7 @@ class Manager:
         Raises:
             ValueError: a name is taken.
         """
-        self._install(models)
+        self.slots.add(models)
 
     async def load(self, name: str, loader: Loader) -> Model:
         """Load a model under a free name, or `swap` the model that has the name. Loads of one name run one after
@@ -302,25 +271,7 @@ class Manager:
             ValueError: the name, or an alias of the model, belongs to another model.
             Exception: ``loader`` raised it; nothing has changed.
         """
-        async with self._locks.setdefault(name, asyncio.Lock()):
-            if self._closed:
-                raise shutting_down()
-            begun = time.monotonic()
-            self._loading[name] = self._clock()
-            self._tell("loading", name)
-            try:
-                model = await loader(lambda what: self._tell("progress", name, what))
-                if model.name != name:
-                    model = replace(model, name=name)
-                await self._take_in([model], lambda slot: slot.model.name == name)
-            except BaseException as error:
-                what = str(error) or type(error).__name__
-                self._tell("failed", name, what, time.monotonic() - begun)
-                raise
-            finally:
-                del self._loading[name]
-            self._tell("ready", name, model.engine.kind, time.monotonic() - begun)
-            return model
+        return await self.slots.load(self.slots.begin(name), loader)
 
     async def swap(self, name: str, loader: Loader) -> Model:
         """Replace a loaded model. The new one takes requests as soon as it is ready; the old one finishes its running
@@ -330,8 +281,8 @@ class Manager:
             ApiError: 404: the model does not exist; 503 as `load`.
             Exception: as `load`.
         """
-        if name not in self._slots:
-            raise not_found(self.names.unknown(name), code="model_not_found", param="model")
+        if name not in self.slots.ready:
+            raise self._unknown(name)
         return await self.load(name, loader)
 
     async def change(self, *models: Model) -> None:
@@ -340,7 +291,7 @@ class Manager:
         Raises:
             ApiError, ValueError: as `load`; nothing has changed.
         """
-        await self._take_in(models, lambda slot: True)
+        await self.slots.take_in(models, list(self.slots.ready.values()))
 
     async def unload(self, name: str, timeout: float | None = None) -> bool:
         """Unload a model: new requests get a 404 at once; when the running ones have ended, the model is closed.
@@ -353,35 +304,25 @@ class Manager:
         Raises:
             ApiError: 404: the model does not exist.
         """
-        slot = self._slots.get(name)
-        if slot is None:
-            raise not_found(self.names.unknown(name), code="model_not_found", param="model")
-        self._remove(slot)
-        return await asyncio.shield(self._retiring.close(slot, timeout))
-
-    def withdraw(self, name: str) -> asyncio.Task[bool] | None:
-        """Take its name from a model, and return the task that closes it after its running requests; ``None`` if it is
-        not loaded."""
-        slot = self._slots.get(name)
-        if slot is None:
-            return None
-        self._remove(slot)
-        return self._retiring.close(slot)
+        if name not in self.slots.ready:
+            raise self._unknown(name)
+        return await asyncio.shield(self.slots.withdraw(self.slots.ready[name], timeout))
 
     def forget(self, name: str) -> asyncio.Task[bool] | None:
-        """Stop offering a model, and close it as `withdraw` does.
+        """Stop offering a model. Return the task that closes it after its running requests; ``None`` if it is not
+        loaded.
 
         Raises:
             ApiError: 404: it does not exist; 400: the name is an alias.
         """
         found = self.names.find(name)
-        if found is None or self._closed:
+        if found is None or self.slots.closed:
             raise self._missing(name)
         if found not in (name, name.removesuffix(":latest")):
             raise bad_request("model", f"{name!r} is an alias of {found!r}, which must be named itself")
-        if self.offers is not None:
-            self.offers.remove(found)
-        return self.withdraw(found)
+        if found in self.offers.all:
+            return self.offers.remove(found)
+        return self.slots.withdraw(self.slots.ready[found])
 
     async def close(self, timeout: float | None = None) -> bool:
         """Close everything: new requests get a 503, running ones may finish. May be called twice.
@@ -391,47 +332,19 @@ class Manager:
 
         Returns: True if every request could finish.
         """
-        self._closed = True
-        if self.offers is not None:
-            await self.offers.close()
-        for slot in list(self._slots.values()):
-            self._remove(slot)
-            self._retiring.close(slot)
-        return await self._retiring.close_all(timeout)
+        self.slots.closed = True
+        await self.offers.close()
+        return await self.slots.close(timeout)
 
-    async def _take_in(self, models: Sequence[Model], replaces: Callable[[Slot], bool]) -> None:
-        """Give new models their names, which may be those of models that they replace. If a name is taken, the new
-        models are closed.
-        """
-        old = [slot for slot in self._slots.values() if replaces(slot)]
-        try:
-            if self._closed:
-                raise shutting_down()
-            self._install(models, old)
-        except (ApiError, ValueError):
-            for engine in {id(model.engine): model.engine for model in models}.values():
-                if not self._retiring.uses(engine):
-                    await engine.close()
-            raise
-        for slot in old:
-            self._retiring.close(slot)
 
-    def _install(self, models: Sequence[Model], instead_of: Sequence[Slot] = ()) -> None:
-        self.names.replace([slot.model for slot in instead_of], models)
-        for slot in instead_of:
-            self._drain(slot)
-        for model in models:
-            now = self._clock()
-            self._slots[model.name] = Slot(model, now, idle_since=now)
-            self._retiring.took(model.engine)
-
-    def _remove(self, slot: Slot) -> None:
-        self.names.replace([slot.model])
-        self._drain(slot)
-
-    def _drain(self, slot: Slot) -> None:
-        del self._slots[slot.model.name]
-        self._retiring.begin(slot)
-
-    def _tell(self, kind: str, model: str, detail: str = "", seconds: float | None = None) -> None:
-        self.tell(Event(kind, model, detail, seconds))
+async def _start_again(model: Model) -> None:
+    """Start the engine of a model again."""
+    engine, begun = model.engine, time.monotonic()
+    _log.error("model %s: %s; it is started again", model.name, engine.ended or "the engine does not run")
+    await engine.close()
+    try:
+        await engine.start()
+    except Exception:
+        await engine.close()
+        raise
+    _log.info("model %s ready again (%.1f s)", model.name, time.monotonic() - begun)

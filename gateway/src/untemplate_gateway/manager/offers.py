@@ -1,7 +1,6 @@
 """Models that are loaded by their first request, and unloaded when they are idle or others take their place.
 
-* A request that names such a model waits until it is loaded. All requests that come in the meantime wait for the same
-  load; a client that leaves does not stop it.
+* A request that names such a model waits until it is loaded, together with all requests that come in the meantime.
 * A load that fails is answered with a 503. It is not tried again at once, and other models are not affected.
 * Only models without running requests are unloaded, the least recently used first.
 """
@@ -10,34 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
 import logging
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
-from ..errors import ApiError, not_loaded
+from ..errors import ApiError
 from .model import Loader, Model
+from .slots import Slot, Slots
 
 _log: Final = logging.getLogger("untemplate.gateway.manager")
-_AGAIN: Final = 10.0
-"""Seconds after a failed load before the next attempt."""
 _PATIENCE: Final = 60.0
 """Seconds to wait until another model is idle, if as many are loaded as may be."""
 _LOOKS: Final = 1.0
 """Seconds between two looks for idle models."""
-
-
-class Loads(Protocol):
-    """The manager, as far as its offers use it."""
-
-    def now(self) -> float: ...
-    def is_loaded(self, name: str) -> bool: ...
-    def idle(self) -> dict[str, float]: ...
-    async def load(self, name: str, loader: Loader) -> Model: ...
-    def withdraw(self, name: str) -> asyncio.Task[bool] | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,50 +47,41 @@ class Offer:
 
 
 class Offers:
-    """The models that a manager can load by itself.
+    """The models that a manager can load by itself, in the order of the settings.
 
     Args:
-        manager: loads, leases and unloads them.
-        offers: the models, with different names.
-        max_loaded: most models of this machine that are loaded at a time; 0 for no limit.
+        slots: of the manager.
     """
 
-    def __init__(self, manager: Loads, offers: Iterable[Offer], *, max_loaded: int = 0) -> None:
-        self._manager = manager
-        self._offers: dict[str, Offer] = {}
-        self._names: dict[str, str] = {}
-        self._most = max_loaded
-        self._take(offers)
-        self._held: set[str] = set()
-        """Local models from the beginning of their load until they are told to close."""
-        self._leaving = 0
-        """Number of local models that are being closed."""
-        self._loads: dict[str, asyncio.Task[None]] = {}
-        self._failed: dict[str, float] = {}
-        """Time of the last failed load."""
-        self._known: dict[str, Model] = {}
+    def __init__(self, slots: Slots) -> None:
+        self.several = False
+        """True if the settings have ``[models.NAME]`` tables."""
+        self.known: dict[str, Model] = {}
         """Models that were loaded before: facts about them stay known."""
+        self._slots = slots
+        self.all: dict[str, Offer] = {}
+        self._most = 0
         self._room = asyncio.Lock()
-        self._freed = asyncio.Event()
         self._watch: asyncio.Task[None] | None = None
 
-    def _take(self, offers: Iterable[Offer]) -> None:
-        self._offers = {offer.name: offer for offer in offers}
-        self._names = {alias: offer.name for offer in self._offers.values() for alias in (offer.name, *offer.aliases)}
-
     def change(self, offers: Iterable[Offer], *, max_loaded: int = 0) -> None:
-        """Offer other models from now on. A model of the same origin stays loaded; all others finish their running
+        """Offer these models from now on. A model of the same origin stays loaded; all others finish their running
         requests and are closed.
+
+        Args:
+            max_loaded: most models of this machine that are loaded at a time; 0 for no limit.
+
+        Raises:
+            ValueError: a name belongs to another model; nothing has changed.
         """
-        before = self._offers
-        self._most = max_loaded
-        self._take(offers)
+        before = self._take(offers)
+        self.several, self._most = True, max_loaded
         for name, offer in before.items():
-            now = self._offers.get(name)
-            if now is None or now.origin != offer.origin:
+            if name not in self.all or self.all[name].origin != offer.origin:
                 self._withdraw(name)
-        self._start_watch()
-        self.freed()
+        if self._slots.ready:
+            self._start_watch()
+        self._slots.freed.set()
 
     def add(self, offer: Offer) -> None:
         """Offer a further model.
@@ -111,92 +89,44 @@ class Offers:
         Raises:
             ValueError: its name or an alias belongs to another one.
         """
-        for name in (offer.name, *offer.aliases):
-            if name in self._names:
-                raise ValueError(f"the name {name!r} of model {offer.name!r} belongs to another model")
-        self._take((*self._offers.values(), offer))
+        self._take((*self.all.values(), offer))
 
-    def remove(self, name: str) -> None:
-        """Offer a model no longer. If it is loaded, its running requests can finish."""
-        if name in self._offers:
-            self._take([offer for offer in self._offers.values() if offer.name != name])
-            self._withdraw(name)
-
-    def _withdraw(self, name: str) -> None:
-        """Forget a model, and unload it after its running requests."""
-        self._failed.pop(name, None)
-        self._known.pop(name, None)
-        load = self._loads.pop(name, None)
-        if load is not None:
-            load.cancel()  # requests that wait for it look again
-        self._closing(name)
-
-    def _closing(self, name: str) -> asyncio.Task[bool] | None:
-        """Return the task that closes a model after its running requests; ``None`` if it is not loaded. Until then it
-        keeps its place. The task goes on when those that wait for it are cancelled.
+    def remove(self, name: str) -> asyncio.Task[bool] | None:
+        """Offer a model no longer. Return the task that closes it after its running requests; ``None`` if it is not
+        loaded.
         """
-        held = name in self._held
-        self._held.discard(name)
-        closing = self._manager.withdraw(name)
-        if closing is not None:
-            self._leaving += held
-            closing.add_done_callback(lambda _: self._left(held))
-        return closing
+        self._take([offer for offer in self.all.values() if offer.name != name])
+        return self._withdraw(name)
 
-    def _left(self, held: bool) -> None:
-        self._leaving -= held
-        self.freed()
+    def _take(self, offers: Iterable[Offer]) -> dict[str, Offer]:
+        """Replace the offers, and return the old ones."""
+        old, offers = self.all, tuple(offers)
+        self._slots.rename((*old.values(), *offers), offers)
+        self.all = {offer.name: offer for offer in offers}
+        self._slots.offered = frozenset(self.all)
+        return old
 
-    def __len__(self) -> int:
-        return len(self._offers)
+    def _withdraw(self, name: str) -> asyncio.Task[bool] | None:
+        self.known.pop(name, None)
+        self._slots.attempts.cancel(name)  # requests that wait for it look again
+        slot = self._slots.ready.get(name)
+        return None if slot is None else self._slots.withdraw(slot)
 
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the models, in the order of the settings."""
-        return tuple(self._offers)
-
-    def all_names(self) -> tuple[str, ...]:
-        """Return the names and aliases of the models."""
-        return tuple(self._names)
-
-    def name_of(self, name: str) -> str | None:
-        """Return the name of the offered model that a name or alias means; ``None`` if it is not offered. An empty name
-        means the only one.
+    def unloaded(self) -> tuple[tuple[str, Model | None], ...]:
+        """Return the names of the models that a request would load, each with the model as it was the last time it was
+        loaded; ``None`` if it never was.
         """
-        if not name and len(self._offers) == 1:
-            return next(iter(self._offers))
-        return self._names.get(name) or self._names.get(name.removesuffix(":latest"))
-
-    def fallbacks(self, name: str) -> tuple[str, ...]:
-        """Return the names of the models that answer if the model of a name or alias cannot."""
-        found = self.name_of(name)
-        return () if found is None else self._offers[found].fallbacks
-
-    def known(self, name: str) -> Model | None:
-        """Return a model as it was when it was last loaded; ``None`` if it never was."""
-        return self._known.get(name)
+        return tuple((name, self.known.get(name)) for name in self.all if name not in self._slots.ready)
 
     async def ensure(self, name: str) -> None:
-        """Load the model of a name, unless it is loaded or not offered.
+        """Load a model, unless it is loaded or not offered.
 
         Raises:
             ApiError: 503: it could not be loaded; the log has the reason.
         """
-        while (found := self.name_of(name)) is not None and not self._manager.is_loaded(found):
-            load = self._loads.get(found)
-            if load is None:
-                # In a context of its own: the model outlives the request.
-                load = asyncio.get_running_loop().create_task(self._load(found), context=contextvars.Context())
-                self._loads[found] = load
-                load.add_done_callback(partial(self._loaded, found))
-            await asyncio.wait((load,))
-            if not load.cancelled():  # by `close` or `change`
-                load.result()
-
-    def _loaded(self, name: str, task: asyncio.Task[None]) -> None:
-        if self._loads.get(name) is task:
-            del self._loads[name]
-        if not task.cancelled():
-            task.exception()  # every request that waited may have gone
+        slots = self._slots
+        while name in self.all and name not in slots.ready and not slots.closed:
+            await slots.attempts.wait(name, name, "loaded", partial(self.load, name))
 
     async def load(self, name: str) -> None:
         """Load a model now.
@@ -205,73 +135,54 @@ class Offers:
             ApiError: 503: as many models are in use as may be loaded.
             Exception: as `Manager.load`.
         """
-        offer = self._offers[name]
-        if offer.local:
-            await self._make_room(name)
-        try:
-            self._known[name] = await self._manager.load(name, offer.load)
-        except BaseException:
-            if self._offers.get(name) is offer:  # otherwise its place has been given back, or is another model's
-                self._held.discard(name)
-                self.freed()
-            raise
+        offer = self.all[name]
+        slot = await self._make_room(name) if offer.local else self._slots.begin(name)
+        self.known[name] = await self._slots.load(slot, offer.load)
         self._start_watch()
 
     def _start_watch(self) -> None:
-        if self._watch is None and any(one.idle_unload for one in self._offers.values()):
+        if self._watch is None and any(one.idle_unload for one in self.all.values()):
             self._watch = asyncio.get_running_loop().create_task(self._look_for_idle())
-
-    async def _load(self, name: str) -> None:
-        if time.monotonic() - self._failed.get(name, -_AGAIN) < _AGAIN:
-            raise not_loaded(name)
-        try:
-            await self.load(name)
-        except Exception as error:
-            if isinstance(error, ApiError) and error.code in ("shutting_down", "models_busy"):
-                raise
-            self._failed[name] = time.monotonic()
-            _log.error("model %s: could not be loaded: %s", name, getattr(error, "detail", "") or error)
-            raise not_loaded(name) from None
 
     # -- Room ----------------------------------------------------------------------------------------------------
 
-    async def _make_room(self, name: str) -> None:
-        """Reserve a place for a model. Idle models are unloaded for it, as far as necessary.
+    async def _make_room(self, name: str) -> Slot:
+        """Return a slot for a model. Idle models are unloaded for it, as far as necessary.
 
         Raises:
             ApiError: 503: there is no place, even after some time.
         """
         until = time.monotonic() + _PATIENCE
-        while not await self._reserved(name):
+        while (slot := await self._reserved(name)) is None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._freed.wait(), max(until - time.monotonic(), 0.0))
+                await asyncio.wait_for(self._slots.freed.wait(), max(until - time.monotonic(), 0.0))
             if time.monotonic() >= until:
-                _log.warning("model %s: no room; in use: %s", name, ", ".join(sorted(self._held)))
+                names = sorted(slot.name for slot in self._local())
+                _log.warning("model %s: no room; in use: %s", name, ", ".join(names))
                 problem = f"there is no room for the model {name!r} while other models are in use; try again"
                 raise ApiError(503, problem, type="server_error", code="models_busy", headers={"Retry-After": "5"})
+        return slot
 
-    async def _reserved(self, name: str) -> bool:
+    async def _reserved(self, name: str) -> Slot | None:
         async with self._room:
-            while self._most and len(self._held) + self._leaving >= self._most:
-                idle = {n: since for n, since in self._manager.idle().items() if n in self._held and self._may_go(n)}
+            while self._most and len(self._local()) >= self._most:
+                idle = [slot for slot in self._idle() if slot.local and not self.all[slot.name].pinned]
                 if not idle:
-                    self._freed.clear()
-                    return False
-                await self._unload(min(idle, key=lambda one: (idle[one], one)))
-            self._held.add(name)
-            return True
+                    self._slots.freed.clear()
+                    return None
+                await self._unload(min(idle, key=lambda slot: (slot.idle_since, slot.name)))
+            return self._slots.begin(name, local=True)
 
-    def _may_go(self, name: str) -> bool:
-        return name in self._offers and not self._offers[name].pinned
+    def _local(self) -> list[Slot]:
+        return [slot for slot in self._slots.all if slot.local]
 
-    async def _unload(self, name: str) -> None:
-        closing = self._closing(name)
-        if closing is not None:
-            await asyncio.shield(closing)
+    def _idle(self) -> list[Slot]:
+        """Return the models that may be unloaded."""
+        return [slot for name, slot in self._slots.ready.items() if name in self.all and not slot.requests]
 
-    def freed(self) -> None:
-        """Note that a model may have become idle."""
-        self._freed.set()
+    async def _unload(self, slot: Slot) -> None:
+        # The task that closes it goes on when those that wait for it are cancelled.
+        await asyncio.shield(self._slots.withdraw(slot))
 
     async def _look_for_idle(self) -> None:
         while True:
@@ -284,17 +195,18 @@ class Offers:
     async def unload_idle(self) -> None:
         """Unload the models that had no request for as long as their settings allow."""
         async with self._room:  # a model that is being unloaded must not be loaded at the same time
-            for name, since in self._manager.idle().items():
-                offer = self._offers.get(name)  # it may have been removed while another model was closed
-                if offer is None or not offer.idle_unload:
+            for slot in self._idle():
+                offer = self.all.get(slot.name)  # it may have been removed while another model was closed
+                if offer is None or not offer.idle_unload or slot not in self._idle():
                     continue
-                if self._manager.now() - since >= offer.idle_unload and name in self._manager.idle():
-                    await self._unload(name)
+                if self._slots.now() - slot.idle_since >= offer.idle_unload:
+                    await self._unload(slot)
 
     async def close(self) -> None:
         """Stop loading and looking for idle models."""
-        tasks = [*self._loads.values(), *([self._watch] if self._watch is not None else [])]
+        tasks = [self._slots.attempts.cancel(name) for name in self.all] + [self._watch]
         for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            if task is not None:
+                task.cancel()
+        await asyncio.gather(*(task for task in tasks if task is not None), return_exceptions=True)
         self._watch = None

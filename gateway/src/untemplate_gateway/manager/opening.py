@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -20,18 +19,17 @@ from .loading import check_model, load_models, loader
 from .manager import Manager
 from .model import Model, Report
 from .offers import Offer
-from .retiring import Event
+from .slots import reporting
 
 
-async def open_manager(settings: Settings, *, on_event: Callable[[Event], None] | None = None) -> Manager:
+async def open_manager(settings: Settings) -> Manager:
     """Return a manager with all models that the settings name, ready to answer.
 
     Raises:
         SettingsError, CheckpointError, HubError: the settings cannot be applied; the message has the remedy.
         EngineError: the engine does not start.
     """
-    aliases = settings.aliases
-    manager = Manager(aliases=aliases, any_name=settings.any_model_name, on_event=on_event)
+    manager = Manager(aliases=settings.aliases, any_name=settings.any_model_name)
     if settings.models:
         try:
             await _offer(manager, settings)
@@ -40,7 +38,7 @@ async def open_manager(settings: Settings, *, on_event: Callable[[Event], None] 
             raise
         return manager
     what = settings.name or settings.model or settings.upstream or settings.upstream_chat
-    manager.add(*await load_models(settings, lambda text: manager.tell(Event("progress", what, text))))
+    manager.add(*await load_models(settings, reporting(what)))
     return manager
 
 
@@ -53,18 +51,17 @@ async def reload_models(manager: Manager, settings: Settings, report: Report) ->
         Exception: as `open_manager`, if the settings have no ``[models.NAME]`` tables. With tables, a model that cannot
             be loaded is logged, and its requests get a 503.
     """
-    offers = manager.offers
-    if (offers is None) == bool(settings.models):
+    if manager.offers.several != bool(settings.models):
         raise SettingsError("models: changing between one model and [models.NAME] tables needs a restart")
-    if offers is None:
+    if not settings.models:
         models = await load_models(settings, report)
         await manager.change(*models)
         return tuple(model.name for model in models)
-    offers.change(await _offers(settings), max_loaded=settings.max_loaded)
+    manager.offers.change(await _offers(settings), max_loaded=settings.max_loaded)
     for name in _at_start(settings):
         with contextlib.suppress(ApiError):  # has been logged
-            await offers.ensure(name)
-    return offers.names()
+            await manager.offers.ensure(name)
+    return tuple(settings.models)
 
 
 async def _offer(manager: Manager, settings: Settings) -> None:
@@ -74,9 +71,8 @@ async def _offer(manager: Manager, settings: Settings) -> None:
         SettingsError: a model cannot be served; the message names it.
         Exception: as `open_manager`.
     """
-    manager.offer(await _offers(settings), max_loaded=settings.max_loaded)
+    manager.offers.change(await _offers(settings), max_loaded=settings.max_loaded)
     for name in _at_start(settings):
-        assert manager.offers is not None
         try:
             await manager.offers.load(name)
         except (SettingsError, CheckpointError, hub.HubError) as error:

@@ -148,7 +148,7 @@ class Pulls:
                 await download(name, one.report)
             one.report("loading")
             settings = _settings_of(self._settings(), name)
-            if self._manager.offers is None:
+            if not self._manager.offers.several:
                 await self._manager.load(name, loader(settings))
                 return
             offer = await offer_of(settings)
