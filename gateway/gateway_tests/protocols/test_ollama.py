@@ -394,7 +394,7 @@ WRONG: list[tuple[Any, dict[str, Any], str]] = [
     ),
     (GENERATE, {"prompt": "x", "raw": True, "images": [IMAGE]}, "images: cannot be combined with raw: true"),
     (GENERATE, {"prompt": "x", "raw": True, "system": "y"}, "system: cannot be combined with raw: true"),
-    (GENERATE, {"prompt": "x", "width": 512}, "width: generating images is not supported"),
+    (GENERATE, {"prompt": "x", "width": 512}, "width: is not supported"),
 ]
 
 

@@ -26,14 +26,6 @@ from ..notes import Notes
 T = TypeVar("T", bound="Open")
 
 
-class Open(msgspec.Struct):
-    """A JSON object that may hold further fields."""
-
-
-class Closed(Open, forbid_unknown_fields=True):
-    """A JSON object whose fields are all declared."""
-
-
 def about(description: str, *, expected: str = "", refused: str = "") -> msgspec.Meta:
     """Describe a field.
 
@@ -48,6 +40,39 @@ def about(description: str, *, expected: str = "", refused: str = "") -> msgspec
 
 Ignored = Annotated[Any, msgspec.Meta(description="Accepted and ignored.", extra={"ignored": True})]
 """A field that changes nothing here, and whose absence harms nobody."""
+Refused = Annotated[None, about("Not supported.", refused="is not supported")]
+"""A field that would change the output, and cannot be followed."""
+
+
+class _Declared(msgspec.StructMeta):
+    """Declares the fields that a struct takes without a meaning of their own, named by its head."""
+
+    def __new__(
+        mcs,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        ignored: str = "",
+        refused: str = "",
+        **config: Any,
+    ) -> Any:
+        for kind, names in ((Ignored, ignored), (Refused, refused)):
+            for field in names.split():
+                namespace.setdefault("__annotations__", {})[field] = kind
+                namespace[field] = None
+        return super().__new__(mcs, name, bases, namespace, **config)
+
+
+class Open(msgspec.Struct, metaclass=_Declared):
+    """A JSON object that may hold further fields.
+
+    A subclass may name fields in its head: ``ignored="…"`` takes them without effect, ``refused="…"`` refuses them,
+    unless their value is empty.
+    """
+
+
+class Closed(Open, forbid_unknown_fields=True):
+    """A JSON object whose fields are all declared."""
 
 
 def read_as(kind: type[T], value: Any, path: str = "", notes: Notes | None = None) -> T:
@@ -237,6 +262,8 @@ def _fit(kind: Any, value: Any, path: str, notes: Notes) -> Any:
     options = _options(bare)
     if bare is Any or (value is None and NoneType in options):
         return value
+    if options == [NoneType] and not value and not isinstance(value, dict):
+        return None
     structs = [option for option in options if isinstance(option, type) and issubclass(option, Open)]
     if structs and isinstance(value, dict):
         return _fit_struct(_tagged(structs, value, path) if len(structs) > 1 else structs[0], value, path, notes)

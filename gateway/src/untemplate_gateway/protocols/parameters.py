@@ -12,7 +12,7 @@ from untemplate.grammar._limits import MAX_ALTERNATIVES, MAX_CHARACTERS, MAX_DEP
 
 from ..errors import bad_request
 from ..generation import Constraint, Sampling
-from .fields import Closed, Ignored, Open, about
+from .fields import Closed, Open, about
 
 Count = Annotated[int, Meta(ge=1, le=1 << 31)]
 Limit = Annotated[int, Meta(ge=-1, le=1 << 31, extra={"expected": "an integer from 1, or -1 for no limit"})]
@@ -272,12 +272,10 @@ class PromptedRequest(SampledRequest):
     )
 
 
-class StreamOptions(Closed):
+class StreamOptions(Closed, ignored="include_obfuscation continuous_usage_stats"):
     """Options of a streamed response."""
 
     include_usage: Annotated[bool | None, about("End the stream with a chunk that reports the usage.")] = None
-    include_obfuscation: Ignored = None
-    continuous_usage_stats: Ignored = None
 
 
 def usage_in_stream(options: StreamOptions | None, stream: bool) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from .fields import Closed, Ignored, Open, about
+from .fields import Closed, Open, about
 from .parameters import ModelName, TokenId
 
 Tokens = Annotated[list[TokenId], about("", expected="a list of token ids")]
 
 
-class TokenizeRequest(Open):
+class TokenizeRequest(Open, ignored="add_special_tokens return_token_strs"):
     """A request for the token ids of a text, or of messages through the chat template."""
 
     model: ModelName = None
@@ -19,8 +19,6 @@ class TokenizeRequest(Open):
         list[Any] | None,
         about("A conversation. With it the request may have all fields of a Chat Completions request."),
     ] = None
-    add_special_tokens: Ignored = None
-    return_token_strs: Ignored = None
 
 
 class DetokenizeRequest(Open):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from ..engines.base import Embeddings, Scores
-from .fields import Closed, Ignored, about
+from .fields import Closed, about
 from .parameters import ModelName, TokenId
 
 MOST = 2048
@@ -21,7 +21,7 @@ Dimensions = Annotated[
 ]
 
 
-class EmbeddingsRequest(Closed, kw_only=True):
+class EmbeddingsRequest(Closed, kw_only=True, ignored="user"):
     """A request for embeddings."""
 
     input: Annotated[
@@ -36,10 +36,9 @@ class EmbeddingsRequest(Closed, kw_only=True):
         Literal["float", "base64"] | None, about("`base64`: each embedding as 32-bit floats in base64.")
     ] = None
     dimensions: Dimensions = None
-    user: Ignored = None
 
 
-class EmbedRequest(Closed, kw_only=True):
+class EmbedRequest(Closed, kw_only=True, ignored="truncate options keep_alive"):
     """A request for embeddings in Ollama's API."""
 
     input: Annotated[
@@ -48,18 +47,13 @@ class EmbedRequest(Closed, kw_only=True):
     ]
     model: ModelName = None
     dimensions: Dimensions = None
-    truncate: Ignored = None
-    options: Ignored = None
-    keep_alive: Ignored = None
 
 
-class EmbeddingRequest(Closed, kw_only=True):
+class EmbeddingRequest(Closed, kw_only=True, ignored="options keep_alive"):
     """A request for an embedding in Ollama's older API."""
 
     prompt: Annotated[str, about("The text.")]
     model: ModelName = None
-    options: Ignored = None
-    keep_alive: Ignored = None
 
 
 class RerankRequest(Closed, kw_only=True):

@@ -17,7 +17,7 @@ from ...errors import bad_request, unsupported
 from ...generation import Generation, Sampling, Thinking
 from ...notes import Notes
 from ..arguments import arguments_text
-from ..fields import Closed, Ignored, about, read_as, unknown
+from ..fields import Closed, about, read_as, unknown
 from ..parameters import Count, Request, StopSequences, Temperature, TopK, TopP, reports_of, stop_strings
 from ..tools import Filled, function_tool, not_offered
 from .tools import prepared
@@ -25,12 +25,10 @@ from .tools import prepared
 # -- Blocks of the content ---------------------------------------------------------------------------------------
 
 
-class TextBlock(Closed, tag_field="type", tag="text"):
+class TextBlock(Closed, tag_field="type", tag="text", ignored="cache_control citations"):
     """Text."""
 
     text: Annotated[str, about("The text.")]
-    cache_control: Ignored = None
-    citations: Ignored = None
 
 
 class Base64Source(Closed, tag_field="type", tag="base64"):
@@ -46,18 +44,16 @@ class UrlSource(Closed, tag_field="type", tag="url"):
     url: Annotated[Filled, about("URL of the image.")]
 
 
-class ImageBlock(Closed, tag_field="type", tag="image"):
+class ImageBlock(Closed, tag_field="type", tag="image", ignored="cache_control"):
     """An image, for engines that render messages themselves."""
 
     source: Annotated[Base64Source | UrlSource, about("The image.")]
-    cache_control: Ignored = None
 
 
-class TextSource(Closed, tag_field="type", tag="text"):
+class TextSource(Closed, tag_field="type", tag="text", ignored="media_type"):
     """The text of a document."""
 
     data: Annotated[str, about("The text.")]
-    media_type: Ignored = None
 
 
 class ContentSource(Closed, tag_field="type", tag="content"):
@@ -66,31 +62,25 @@ class ContentSource(Closed, tag_field="type", tag="content"):
     content: Annotated[str | list[TextBlock], about("The text.", expected="a string or a list of text blocks")]
 
 
-class DocumentBlock(Closed, tag_field="type", tag="document"):
+class DocumentBlock(Closed, tag_field="type", tag="document", ignored="cache_control citations context"):
     """A document that is text."""
 
     source: Annotated[TextSource | ContentSource, about("The document.")]
     title: Annotated[str | None, about("Title, which comes before the text.")] = None
-    cache_control: Ignored = None
-    citations: Ignored = None
-    context: Ignored = None
 
 
-class ToolUseBlock(Closed, tag_field="type", tag="tool_use"):
+class ToolUseBlock(Closed, tag_field="type", tag="tool_use", ignored="cache_control caller toolset_name"):
     """An earlier tool call; only in assistant messages."""
 
     id: Annotated[Filled, about("Id of the call, repeated by its result.")]
     name: Annotated[Filled, about("Name of the tool.")]
     input: Annotated[dict[str, Any], about("The arguments.")]
-    cache_control: Ignored = None
-    caller: Ignored = None
-    toolset_name: Ignored = None
 
 
 PartBlock = TextBlock | ImageBlock | DocumentBlock
 
 
-class ToolResultBlock(Closed, tag_field="type", tag="tool_result"):
+class ToolResultBlock(Closed, tag_field="type", tag="tool_result", ignored="cache_control toolset_name"):
     """The result of a tool call; only in user messages."""
 
     tool_use_id: Annotated[Filled, about("Id of the call.")]
@@ -98,23 +88,16 @@ class ToolResultBlock(Closed, tag_field="type", tag="tool_result"):
         None
     )
     is_error: Annotated[bool | None, about("`true` marks the result as an error, by text before it.")] = None
-    cache_control: Ignored = None
-    toolset_name: Ignored = None
 
 
-class ThinkingBlock(Closed, tag_field="type", tag="thinking"):
+class ThinkingBlock(Closed, tag_field="type", tag="thinking", ignored="signature cache_control"):
     """Earlier reasoning; only in assistant messages."""
 
     thinking: Annotated[str, about("The reasoning.")]
-    signature: Ignored = None
-    cache_control: Ignored = None
 
 
-class RedactedThinkingBlock(Closed, tag_field="type", tag="redacted_thinking"):
+class RedactedThinkingBlock(Closed, tag_field="type", tag="redacted_thinking", ignored="data cache_control"):
     """Reasoning that another server has encrypted. It is ignored."""
-
-    data: Ignored = None
-    cache_control: Ignored = None
 
 
 Block = TextBlock | ImageBlock | DocumentBlock | ToolUseBlock | ToolResultBlock | ThinkingBlock | RedactedThinkingBlock
@@ -130,7 +113,7 @@ class AnthropicMessage(Closed):
 # -- The request -------------------------------------------------------------------------------------------------
 
 
-class AnthropicTool(Closed):
+class AnthropicTool(Closed, ignored="cache_control eager_input_streaming input_examples allowed_callers defer_loading"):
     """A tool."""
 
     name: Annotated[Filled, about("Name of the tool.")]
@@ -141,11 +124,6 @@ class AnthropicTool(Closed):
         Literal["custom"] | None,
         about("Kind of tool.", refused="tools that the server runs ({got}) are not supported, only custom ones"),
     ] = None
-    cache_control: Ignored = None
-    eager_input_streaming: Ignored = None
-    input_examples: Ignored = None
-    allowed_callers: Ignored = None
-    defer_loading: Ignored = None
 
 
 class AnthropicToolChoice(Closed):
@@ -171,12 +149,11 @@ class ThinkingSettings(Closed):
     ] = None
 
 
-class OutputFormat(Closed):
+class OutputFormat(Closed, ignored="name"):
     """A JSON schema for the output."""
 
     type: Annotated[Literal["json_schema"], about("Kind of format.")]
     schema: Annotated[dict[str, Any], about("The JSON schema.")]
-    name: Ignored = None
 
 
 class OutputConfig(Closed):
@@ -189,7 +166,13 @@ class OutputConfig(Closed):
     format: Annotated[OutputFormat | None, about("Constrain the output; without a grammar, by the prompt.")] = None
 
 
-class CountTokensRequest(Request, kw_only=True, forbid_unknown_fields=True):
+class CountTokensRequest(
+    Request,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    ignored="metadata service_tier cache_control inference_geo speed diagnostics betas context_management",
+    refused="container mcp_servers",
+):
     """A request to count the tokens of a prompt."""
 
     max_tokens: Annotated[Count | None, about("Most tokens of output, reasoning included.")] = None
@@ -212,16 +195,6 @@ class CountTokensRequest(Request, kw_only=True, forbid_unknown_fields=True):
     chat_template_kwargs: Annotated[
         dict[str, Any] | None, about("Variables for the chat template. They override all other fields.")
     ] = None
-    container: Annotated[Any, about("Not supported.")] = None
-    mcp_servers: Annotated[Any, about("Only an empty list is supported.")] = None
-    metadata: Ignored = None
-    service_tier: Ignored = None
-    cache_control: Ignored = None
-    inference_geo: Ignored = None
-    speed: Ignored = None
-    diagnostics: Ignored = None
-    betas: Ignored = None
-    context_management: Ignored = None
 
 
 class MessagesRequest(CountTokensRequest, kw_only=True, forbid_unknown_fields=False):
@@ -252,9 +225,6 @@ def read_count_tokens(body: dict[str, Any], notes: Notes | None = None) -> Gener
 
 
 def _generation(asked: CountTokensRequest, notes: Notes, extra: dict[str, Any]) -> Generation:
-    for name in ("container", "mcp_servers"):
-        if getattr(asked, name):
-            raise unsupported(name)
     messages = _system(asked.system)
     for i, message in enumerate(asked.messages):
         messages += _turn(message, f"messages[{i}]")

@@ -15,7 +15,7 @@ from msgspec import Meta
 from ...errors import bad_request, unsupported
 from ...generation import Generation, Thinking
 from ...notes import Notes
-from ..fields import Closed, Ignored, Open, about, read_as, unknown
+from ..fields import Closed, Open, about, read_as, unknown
 from ..parameters import (
     Effort,
     Limit,
@@ -80,17 +80,21 @@ class JsonSchemaFormat(Open, tag_field="type", tag="json_schema"):
     json_schema: Annotated[NamedSchema, about("The schema.")]
 
 
-class ReasoningSettings(Closed):
+class ReasoningSettings(Closed, ignored="exclude summary"):
     """Reasoning settings, as OpenRouter nests them."""
 
     effort: Annotated[Effort | None, about("Effort of reasoning.")] = None
     enabled: Annotated[bool | None, about("Switch reasoning on or off.")] = None
     max_tokens: Annotated[TokenBudget | None, about("Most tokens of reasoning.")] = None
-    exclude: Ignored = None
-    summary: Ignored = None
 
 
-class ChatRequest(PromptedRequest, kw_only=True):
+class ChatRequest(
+    PromptedRequest,
+    kw_only=True,
+    ignored="user metadata store service_tier safety_identifier prompt_cache_key prompt_cache_retention verbosity"
+    " prediction add_generation_prompt skip_special_tokens spaces_between_special_tokens separate_reasoning"
+    " reasoning_format",
+):
     """A Chat Completions request."""
 
     messages: Annotated[Annotated[list[ChatMessage], Meta(min_length=1)], about("The conversation.")]
@@ -115,21 +119,7 @@ class ChatRequest(PromptedRequest, kw_only=True):
         bool | None, about("Continue the last message, which must be the assistant's.")
     ] = None
     modalities: Annotated[list[str] | None, about("Kinds of output: only `text`.")] = None
-    user: Ignored = None
-    metadata: Ignored = None
-    store: Ignored = None
-    service_tier: Ignored = None
-    safety_identifier: Ignored = None
-    prompt_cache_key: Ignored = None
-    prompt_cache_retention: Ignored = None
-    verbosity: Ignored = None
-    prediction: Ignored = None
-    add_generation_prompt: Ignored = None
-    skip_special_tokens: Ignored = None
-    spaces_between_special_tokens: Ignored = None
-    separate_reasoning: Ignored = None
     return_token_ids: Annotated[bool | None, about("Return the token ids of the prompt and of the output.")] = None
-    reasoning_format: Ignored = None
 
 
 def read_chat(body: dict[str, Any], notes: Notes | None = None) -> Generation:

@@ -5,14 +5,14 @@ Source: OpenAI API reference, "Completions (legacy)".
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import Meta
 
 from ...errors import unsupported
 from ...generation import Generation
 from ...notes import Notes
-from ..fields import Ignored, about, read_as, unknown
+from ..fields import about, read_as, unknown
 from ..parameters import (
     Limit,
     SampledRequest,
@@ -32,7 +32,12 @@ _DEFAULT_MAX_TOKENS = 16
 """The API's own default."""
 
 
-class CompletionsRequest(SampledRequest, kw_only=True):
+class CompletionsRequest(
+    SampledRequest,
+    kw_only=True,
+    refused="suffix",
+    ignored="user metadata skip_special_tokens spaces_between_special_tokens add_special_tokens",
+):
     """A Completions request. The output is returned unparsed, markers and reasoning included."""
 
     prompt: Annotated[
@@ -55,12 +60,6 @@ class CompletionsRequest(SampledRequest, kw_only=True):
         bool | None, about("Repeat the prompt before the output; with `logprobs`, report those of its tokens.")
     ] = None
     stream_options: Annotated[StreamOptions | None, about("Options of a streamed response.")] = None
-    suffix: Annotated[Literal[""] | None, about("Not supported.", refused="is not supported")] = None
-    user: Ignored = None
-    metadata: Ignored = None
-    skip_special_tokens: Ignored = None
-    spaces_between_special_tokens: Ignored = None
-    add_special_tokens: Ignored = None
     return_token_ids: Annotated[bool | None, about("Return the token ids of the prompt and of the output.")] = None
 
 

@@ -22,7 +22,7 @@ from ...errors import bad_request, unsupported
 from ...generation import Generation, Sampling, Thinking
 from ...notes import Notes
 from ..arguments import arguments_text
-from ..fields import Closed, Ignored, Open, about, read_as, unknown
+from ..fields import Closed, Open, about, read_as, unknown
 from ..parameters import Count, ModelName, Reports, Request, StopSequences, reports_of, stop_strings
 from ..tools import Filled, function_tool, not_offered
 
@@ -42,17 +42,15 @@ class FunctionCall(Closed):
     args: Annotated[dict[str, Any] | None, about("The arguments.")] = None
 
 
-class FunctionResponse(Closed):
+class FunctionResponse(Closed, ignored="willContinue scheduling"):
     """The result of a call; only in the user's turns."""
 
     name: Annotated[Filled, about("Name of the function.")]
     response: Annotated[dict[str, Any], about("The result.")]
     id: Annotated[str | None, about("Id of the call.")] = None
-    willContinue: Ignored = None
-    scheduling: Ignored = None
 
 
-class Part(Closed):
+class Part(Closed, ignored="thoughtSignature videoMetadata", refused="fileData executableCode codeExecutionResult"):
     """A part of a turn: one of text, data, a call or its result."""
 
     text: Annotated[str | None, about("The text.")] = None
@@ -60,11 +58,6 @@ class Part(Closed):
     inlineData: Annotated[Blob | None, about("An image, for engines that take images.")] = None
     functionCall: Annotated[FunctionCall | None, about("A call of a function.")] = None
     functionResponse: Annotated[FunctionResponse | None, about("The result of a call.")] = None
-    fileData: Annotated[Any, about("Not supported.")] = None
-    executableCode: Annotated[Any, about("Not supported.")] = None
-    codeExecutionResult: Annotated[Any, about("Not supported.")] = None
-    thoughtSignature: Ignored = None
-    videoMetadata: Ignored = None
 
 
 class Content(Closed):
@@ -76,29 +69,22 @@ class Content(Closed):
     ] = None
 
 
-class FunctionDeclaration(Closed):
+class FunctionDeclaration(Closed, ignored="response responseJsonSchema behavior"):
     """A function that the model may call."""
 
     name: Annotated[Filled, about("Name of the function.")]
     description: Annotated[str | None, about("Purpose of the function, for the model.")] = None
     parameters: Annotated[dict[str, Any] | None, about("Schema of the arguments, in Google's form.")] = None
     parametersJsonSchema: Annotated[dict[str, Any] | None, about("JSON schema of the arguments.")] = None
-    response: Ignored = None
-    responseJsonSchema: Ignored = None
-    behavior: Ignored = None
 
 
-class GeminiTool(Closed):
+class GeminiTool(
+    Closed,
+    refused="googleSearch googleSearchRetrieval codeExecution urlContext computerUse fileSearch googleMaps",
+):
     """Functions that the model may call. Tools that Google runs are not supported."""
 
     functionDeclarations: Annotated[list[FunctionDeclaration] | None, about("The functions.")] = None
-    googleSearch: Annotated[Any, about("Not supported.")] = None
-    googleSearchRetrieval: Annotated[Any, about("Not supported.")] = None
-    codeExecution: Annotated[Any, about("Not supported.")] = None
-    urlContext: Annotated[Any, about("Not supported.")] = None
-    computerUse: Annotated[Any, about("Not supported.")] = None
-    fileSearch: Annotated[Any, about("Not supported.")] = None
-    googleMaps: Annotated[Any, about("Not supported.")] = None
 
 
 class FunctionCallingConfig(Closed):
@@ -111,11 +97,10 @@ class FunctionCallingConfig(Closed):
     allowedFunctionNames: Annotated[list[str] | None, about("Functions that may be called, with `ANY`.")] = None
 
 
-class ToolConfig(Closed):
+class ToolConfig(Closed, ignored="retrievalConfig"):
     """Settings of calls."""
 
     functionCallingConfig: Annotated[FunctionCallingConfig | None, about("Require, allow or forbid calls.")] = None
-    retrievalConfig: Ignored = None
 
 
 class ThinkingConfig(Closed):
@@ -128,7 +113,11 @@ class ThinkingConfig(Closed):
     thinkingLevel: Annotated[str | None, about("Effort of thinking, for templates that know it.")] = None
 
 
-class GenerationConfig(Closed):
+class GenerationConfig(
+    Closed,
+    ignored="enableEnhancedCivicAnswers mediaResolution",
+    refused="logprobs responseLogprobs speechConfig imageConfig",
+):
     """Settings of the output."""
 
     temperature: Annotated[Annotated[float, Meta(ge=0)] | None, about("Temperature.")] = None
@@ -149,15 +138,14 @@ class GenerationConfig(Closed):
     responseModalities: Annotated[
         list[Literal["TEXT", "MODALITY_UNSPECIFIED"]] | None, about("Only text is supported.")
     ] = None
-    responseLogprobs: Annotated[Literal[False] | None, about("Not supported.")] = None
-    logprobs: Annotated[Any, about("Not supported.")] = None
-    speechConfig: Annotated[Any, about("Not supported.")] = None
-    imageConfig: Annotated[Any, about("Not supported.")] = None
-    enableEnhancedCivicAnswers: Ignored = None
-    mediaResolution: Ignored = None
 
 
-class GenerateContentRequest(Request, kw_only=True):
+class GenerateContentRequest(
+    Request,
+    kw_only=True,
+    ignored="safetySettings labels serviceTier store",
+    refused="cachedContent",
+):
     """A request for content. The path has the model and whether it is streamed."""
 
     contents: Annotated[Annotated[list[Content], Meta(min_length=1)], about("The conversation.")]
@@ -165,11 +153,6 @@ class GenerateContentRequest(Request, kw_only=True):
     tools: Annotated[list[GeminiTool] | None, about("Functions that the model may call.")] = None
     toolConfig: Annotated[ToolConfig | None, about("Require, allow or forbid calls.")] = None
     generationConfig: Annotated[GenerationConfig | None, about("Settings of the output.")] = None
-    cachedContent: Annotated[Any, about("Not supported.")] = None
-    safetySettings: Ignored = None
-    labels: Ignored = None
-    serviceTier: Ignored = None
-    store: Ignored = None
 
 
 class CountContentTokensRequest(Open, kw_only=True):
@@ -181,14 +164,12 @@ class CountContentTokensRequest(Open, kw_only=True):
     untemplate: Reports = None
 
 
-class EmbedContentRequest(Open, kw_only=True):
+class EmbedContentRequest(Open, kw_only=True, ignored="taskType title"):
     """A request for the embedding of a text."""
 
     model: ModelName = None
     content: Annotated[Content, about("The text.")]
     outputDimensionality: Annotated[Count | None, about("Number of dimensions.")] = None
-    taskType: Ignored = None
-    title: Ignored = None
 
 
 class BatchEmbedContentsRequest(Open, kw_only=True):
@@ -223,12 +204,7 @@ def read_generate_content(body: dict[str, Any], notes: Notes | None = None) -> G
     notes = notes or Notes()
     body = camel(body)
     asked = read_as(GenerateContentRequest, body, notes=notes)
-    if asked.cachedContent:
-        raise unsupported("cachedContent")
     config = asked.generationConfig or GenerationConfig()
-    for name in ("logprobs", "speechConfig", "imageConfig"):
-        if getattr(config, name) is not None:
-            raise unsupported(f"generationConfig.{name}")
     messages = _messages(asked)
     tools = [_function(one, path) for path, one in _declared(asked.tools or ())]
     return Generation(
@@ -297,9 +273,6 @@ def _messages(asked: GenerateContentRequest) -> list[dict[str, Any]]:
 
 
 def _check(part: Part, path: str) -> None:
-    for name in ("fileData", "executableCode", "codeExecutionResult"):
-        if getattr(part, name) is not None:
-            raise unsupported(f"{path}.{name}")
     data = part.inlineData
     if data is not None and not data.mimeType.startswith("image/"):
         raise unsupported(f"{path}.inlineData.mimeType", f"only images are supported, got {data.mimeType[:64]!r}")
@@ -376,9 +349,6 @@ def _shown(result: FunctionResponse) -> str:
 def _declared(tools: Sequence[GeminiTool]) -> list[tuple[str, FunctionDeclaration]]:
     found = []
     for i, tool in enumerate(tools):
-        for name in tool.__struct_fields__:
-            if name != "functionDeclarations" and getattr(tool, name) is not None:
-                raise unsupported(f"tools[{i}].{name}")
         path = f"tools[{i}].functionDeclarations"
         found += [(f"{path}[{k}]", one) for k, one in enumerate(tool.functionDeclarations or ())]
     return found

@@ -12,7 +12,7 @@ from msgspec import Meta
 from ...errors import bad_request, unsupported
 from ...generation import Generation
 from ...notes import Notes
-from ..fields import Ignored, about, read_as, unknown
+from ..fields import about, read_as, unknown
 from ..parameters import (
     Limit,
     Request,
@@ -29,7 +29,11 @@ from ..parameters import (
 )
 
 
-class SamplingParams(SamplingFields):
+class SamplingParams(
+    SamplingFields,
+    ignored="detokenize skip_special_tokens spaces_between_special_tokens output_kind",
+    refused="prompt_logprobs",
+):
     """vLLM's sampling parameters."""
 
     n: Annotated[Annotated[int, Meta(ge=1, le=128)] | None, about("Number of choices.")] = None
@@ -39,14 +43,14 @@ class SamplingParams(SamplingFields):
         about("Report log probabilities of the tokens, in mode `text` with this many likely ones."),
     ] = None
     structured_outputs: Annotated[StructuredOutputs | None, about("Constrain the output.")] = None
-    prompt_logprobs: Annotated[Any, about("Not supported.")] = None
-    detokenize: Ignored = None
-    skip_special_tokens: Ignored = None
-    spaces_between_special_tokens: Ignored = None
-    output_kind: Ignored = None
 
 
-class TokensRequest(Request, kw_only=True):
+class TokensRequest(
+    Request,
+    kw_only=True,
+    ignored="token_offsets reasoning_ended reasoning_parser_kwargs parse_context cache_salt priority",
+    refused="features content_parts",
+):
     """Tokens to continue. No template is applied and the output is not parsed."""
 
     token_ids: Annotated[
@@ -60,14 +64,6 @@ class TokensRequest(Request, kw_only=True):
     ] = None
     return_token_ids: Annotated[bool | None, about("Repeat the ids of the prompt in the response.")] = None
     stream_options: Annotated[StreamOptions | None, about("Options of a streamed response.")] = None
-    features: Annotated[Any, about("Not supported.")] = None
-    content_parts: Annotated[Any, about("Not supported.")] = None
-    token_offsets: Ignored = None
-    reasoning_ended: Ignored = None
-    reasoning_parser_kwargs: Ignored = None
-    parse_context: Ignored = None
-    cache_salt: Ignored = None
-    priority: Ignored = None
 
 
 FIELDS: Final = {
@@ -90,8 +86,6 @@ def read_generate(body: dict[str, Any], notes: Notes | None = None) -> Generatio
     refused = {
         f"sampling_params.{name}": value for name, value in unknown(SamplingParams, body["sampling_params"]).items()
     }
-    refused |= {"sampling_params.prompt_logprobs": params.prompt_logprobs}
-    refused |= {"features": asked.features, "content_parts": asked.content_parts}
     for field, value in refused.items():
         if value:  # vLLM's neutral values are all false
             raise unsupported(field, "is not supported")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from ...errors import bad_request
 from ...manager.model import Model
 from ..encoding import timestamp
-from ..fields import Ignored, Open, about
+from ..fields import Open, about
 
 
 class ModelRequest(Open):
@@ -18,11 +18,10 @@ class ModelRequest(Open):
     name: Annotated[str | None, about("The older name of `model`.")] = None
 
 
-class PullRequest(ModelRequest):
+class PullRequest(ModelRequest, ignored="insecure"):
     """A request to download a model and load it."""
 
     stream: Annotated[bool | None, about("`false` answers once, at the end.")] = None
-    insecure: Ignored = None
 
 
 def name_of(asked: ModelRequest) -> str:

@@ -17,7 +17,7 @@ from ...errors import bad_request, unsupported
 from ...generation import Generation, Thinking
 from ...notes import Notes
 from ..arguments import arguments_text
-from ..fields import Closed, Ignored, Open, about, read_as, unknown
+from ..fields import Closed, Open, about, read_as, unknown
 from ..parameters import (
     FrequencyPenalty,
     MinP,
@@ -37,11 +37,14 @@ from ..parameters import (
 from ..tools import Filled, Function, function_tool
 from .context import from_numbers
 
-_NO_IMAGES = "generating images is not supported"
 _OWN_TEMPLATE = "the model's own template is used; to use none, send raw: true"
 
 
-class OllamaOptions(Closed):
+class OllamaOptions(
+    Closed,
+    ignored="numa num_ctx num_batch num_gpu main_gpu low_vram f16_kv logits_all vocab_only use_mmap use_mlock"
+    " embedding_only num_thread num_keep repeat_last_n penalize_newline mirostat_tau mirostat_eta",
+):
     """Sampling parameters."""
 
     num_predict: Annotated[
@@ -65,27 +68,9 @@ class OllamaOptions(Closed):
     typical_p: Annotated[
         Annotated[float, Meta(ge=1, le=1)] | None, about("Not supported.", refused="only 1 is supported")
     ] = None
-    numa: Ignored = None
-    num_ctx: Ignored = None
-    num_batch: Ignored = None
-    num_gpu: Ignored = None
-    main_gpu: Ignored = None
-    low_vram: Ignored = None
-    f16_kv: Ignored = None
-    logits_all: Ignored = None
-    vocab_only: Ignored = None
-    use_mmap: Ignored = None
-    use_mlock: Ignored = None
-    embedding_only: Ignored = None
-    num_thread: Ignored = None
-    num_keep: Ignored = None
-    repeat_last_n: Ignored = None
-    penalize_newline: Ignored = None
-    mirostat_tau: Ignored = None
-    mirostat_eta: Ignored = None
 
 
-class OllamaRequest(Request):
+class OllamaRequest(Request, ignored="truncate shift"):
     """Fields of both kinds of request."""
 
     keep_alive: Annotated[
@@ -114,27 +99,22 @@ class OllamaRequest(Request):
     logprobs: Annotated[bool | None, about("Report log probabilities of the content's tokens.")] = None
     top_logprobs: Annotated[TopLogprobs | None, about("Number of likely tokens to report at each place.")] = None
     options: Annotated[OllamaOptions | None, about("Sampling parameters.")] = None
-    truncate: Ignored = None
-    shift: Ignored = None
 
 
-class OllamaCalledFunction(Closed):
+class OllamaCalledFunction(Closed, ignored="index description"):
     """The function of an earlier tool call."""
 
     name: Annotated[Filled, about("Name of the function.")]
     arguments: Annotated[dict[str, Any] | None, about("The arguments.")] = None
-    index: Ignored = None
-    description: Ignored = None
 
 
-class OllamaCall(Closed):
+class OllamaCall(Closed, ignored="type"):
     """An earlier tool call."""
 
     function: Annotated[OllamaCalledFunction, about("The function that was called.")]
     id: Annotated[str | None, about("Id of the call; calls without one are matched with results by their order.")] = (
         None
     )
-    type: Ignored = None
 
 
 class OllamaMessage(Closed):
@@ -156,7 +136,7 @@ class OllamaFunction(Function, forbid_unknown_fields=True):
     """A function that the model may call."""
 
 
-class OllamaTool(Closed):
+class OllamaTool(Closed, ignored="items"):
     """A tool."""
 
     function: Annotated[OllamaFunction, about("The function.")]
@@ -164,7 +144,6 @@ class OllamaTool(Closed):
         Literal["function", ""] | None,
         about("Kind of tool.", refused="tools of type {got} are not supported, only function"),
     ] = None
-    items: Ignored = None
 
 
 class OllamaChatRequest(OllamaRequest, kw_only=True):
@@ -174,7 +153,7 @@ class OllamaChatRequest(OllamaRequest, kw_only=True):
     tools: Annotated[list[OllamaTool] | None, about("Tools that the model may call.")] = None
 
 
-class GenerateRequest(OllamaRequest, kw_only=True):
+class GenerateRequest(OllamaRequest, kw_only=True, refused="suffix width height steps"):
     """An Ollama generate request."""
 
     prompt: Annotated[str, about("The prompt.")]
@@ -185,11 +164,7 @@ class GenerateRequest(OllamaRequest, kw_only=True):
     raw: Annotated[bool | None, about("Use the prompt as it is, without chat template, and return the raw output.")] = (
         None
     )
-    suffix: Annotated[Literal[""] | None, about("Not supported.", refused="is not supported")] = None
     template: Annotated[Literal[""] | None, about("Not supported.", refused=_OWN_TEMPLATE)] = None
-    width: Annotated[None, about("Not supported.", refused=_NO_IMAGES)] = None
-    height: Annotated[None, about("Not supported.", refused=_NO_IMAGES)] = None
-    steps: Annotated[None, about("Not supported.", refused=_NO_IMAGES)] = None
     context: Annotated[list[int] | None, about("The conversation so far, as the last response returned it.")] = None
 
 

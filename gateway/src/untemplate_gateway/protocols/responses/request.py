@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal
 from ...errors import bad_request
 from ...generation import Generation, Thinking
 from ...notes import Notes
-from ..fields import Closed, Ignored, Open, about, read_as, unknown
+from ..fields import Closed, Open, about, read_as, unknown
 from ..parameters import (
     Effort,
     Limit,
@@ -37,11 +37,8 @@ _LOGPROBS: Final = "message.output_text.logprobs"
 # -- Items of the input ------------------------------------------------------------------------------------------
 
 
-class _Text(Closed, tag_field="type"):
+class _Text(Closed, tag_field="type", ignored="annotations logprobs prompt_cache_breakpoint"):
     text: Annotated[str, about("The text.")]
-    annotations: Ignored = None
-    logprobs: Ignored = None
-    prompt_cache_breakpoint: Ignored = None
 
 
 class InputText(_Text, tag="input_text"):
@@ -62,26 +59,22 @@ class Refusal(Closed, tag_field="type", tag="refusal"):
     refusal: Annotated[str, about("The text.")]
 
 
-class InputImage(Closed, tag_field="type", tag="input_image"):
+class InputImage(Closed, tag_field="type", tag="input_image", ignored="prompt_cache_breakpoint"):
     """An image, for engines that render messages themselves."""
 
     image_url: Annotated[Filled | None, about("URL of the image, or a data URL.")] = None
     file_id: Annotated[None, about("Not supported.", refused=_NO_FILES)] = None
     detail: Annotated[str | None, about("Resolution in which the model sees the image.")] = None
-    prompt_cache_breakpoint: Ignored = None
 
 
 Parts = list[InputText | OutputText | PlainText | Refusal | InputImage]
 
 
-class MessageItem(Closed, tag_field="type", tag="message"):
+class MessageItem(Closed, tag_field="type", tag="message", ignored="id status phase"):
     """A message. Its `type` may be left out."""
 
     role: Annotated[Literal["user", "assistant", "system", "developer"], about("Author of the message.")]
     content: Annotated[str | Parts, about("The content.", expected="a string or a list of parts")]
-    id: Ignored = None
-    status: Ignored = None
-    phase: Ignored = None
 
 
 class ReasoningPart(Open):
@@ -90,75 +83,59 @@ class ReasoningPart(Open):
     text: Annotated[str, about("The text.")]
 
 
-class ReasoningItem(Closed, tag_field="type", tag="reasoning"):
+class ReasoningItem(Closed, tag_field="type", tag="reasoning", ignored="encrypted_content id status"):
     """Earlier reasoning."""
 
     content: Annotated[list[ReasoningPart] | None, about("The reasoning.")] = None
     summary: Annotated[list[ReasoningPart] | None, about("Summary, which is used if there is no content.")] = None
-    encrypted_content: Ignored = None
-    id: Ignored = None
-    status: Ignored = None
 
 
-class CustomCallItem(Closed, tag_field="type", tag="custom_tool_call"):
+class CustomCallItem(Closed, tag_field="type", tag="custom_tool_call", ignored="id status"):
     """An earlier call of a custom tool."""
 
     call_id: Annotated[Filled, about("Id of the call, repeated by its output.")]
     name: Annotated[Filled, about("Name of the tool.")]
     input: Annotated[str, about("The text for the tool.")]
     namespace: Annotated[str | None, about("Namespace of the tool.")] = None
-    id: Ignored = None
-    status: Ignored = None
 
 
-class ShellCallItem(Closed, tag_field="type", tag="local_shell_call"):
+class ShellCallItem(Closed, tag_field="type", tag="local_shell_call", ignored="status"):
     """An earlier call of the local shell."""
 
     action: Annotated[dict[str, Any], about("The command.")]
     call_id: Annotated[str | None, about("Id of the call, repeated by its output.")] = None
     id: Annotated[str | None, about("Id of the item, if the call has none.")] = None
-    status: Ignored = None
 
 
-class CallItem(Closed, tag_field="type", tag="function_call"):
+class CallItem(Closed, tag_field="type", tag="function_call", ignored="id status caller"):
     """An earlier tool call."""
 
     call_id: Annotated[Filled, about("Id of the call, repeated by its output.")]
     name: Annotated[Filled, about("Name of the function.")]
     arguments: Annotated[str, about("The arguments as JSON text.")]
     namespace: Annotated[str | None, about("Namespace of the function.")] = None
-    id: Ignored = None
-    status: Ignored = None
-    caller: Ignored = None
 
 
-class CallOutputItem(Closed, tag_field="type", tag="function_call_output"):
+class CallOutputItem(Closed, tag_field="type", tag="function_call_output", ignored="id status name caller"):
     """The result of a tool call."""
 
     call_id: Annotated[str, about("Id of the call.")]
     output: Annotated[str | Parts, about("The result.", expected="a string or a list of parts")]
-    id: Ignored = None
-    status: Ignored = None
-    name: Ignored = None
-    caller: Ignored = None
 
 
-class CustomOutputItem(Closed, tag_field="type", tag="custom_tool_call_output"):
+class CustomOutputItem(Closed, tag_field="type", tag="custom_tool_call_output", ignored="id name"):
     """The result of a call of a custom tool."""
 
     call_id: Annotated[str, about("Id of the call.")]
     output: Annotated[str | Parts, about("The result.", expected="a string or a list of parts")]
-    id: Ignored = None
-    name: Ignored = None
 
 
-class ShellOutputItem(Closed, tag_field="type", tag="local_shell_call_output"):
+class ShellOutputItem(Closed, tag_field="type", tag="local_shell_call_output", ignored="status"):
     """The result of a call of the local shell."""
 
     output: Annotated[str, about("The result.")]
     id: Annotated[str | None, about("Id of the call.")] = None
     call_id: Annotated[str | None, about("Id of the call.")] = None
-    status: Ignored = None
 
 
 CalledItem = CallItem | CustomCallItem | ShellCallItem
@@ -199,7 +176,7 @@ class TextSettings(Closed):
     verbosity: Annotated[Literal["low", "medium", "high"] | None, about("Accepted and ignored.")] = None
 
 
-class ReasoningEffort(Closed):
+class ReasoningEffort(Closed, ignored="context mode"):
     """Settings of reasoning."""
 
     effort: Annotated[Effort | None, about("Effort of reasoning, for templates that know it.")] = None
@@ -209,8 +186,6 @@ class ReasoningEffort(Closed):
     generate_summary: Annotated[
         Literal["auto", "concise", "detailed"] | None, about("The older name of `summary`.")
     ] = None
-    context: Ignored = None
-    mode: Ignored = None
 
 
 class ConversationId(Closed):
@@ -232,7 +207,12 @@ class ItemsRequest(Open):
     items: Annotated[list[dict[str, Any]], about("The items.", expected="a list of items")]
 
 
-class ResponsesRequest(PromptedRequest, kw_only=True):
+class ResponsesRequest(
+    PromptedRequest,
+    kw_only=True,
+    ignored="client_metadata stream_options service_tier max_tool_calls prompt_cache_options prompt_cache_retention"
+    " skip_special_tokens spaces_between_special_tokens",
+):
     """A Responses request."""
 
     input: Annotated[
@@ -267,14 +247,6 @@ class ResponsesRequest(PromptedRequest, kw_only=True):
         bool | None, about("Generate the response after the request was answered; `GET /v1/responses/{id}` reads it.")
     ] = None
     store: Annotated[bool | None, about("`false` stores no response for later requests.")] = None
-    client_metadata: Ignored = None
-    stream_options: Ignored = None
-    service_tier: Ignored = None
-    max_tool_calls: Ignored = None
-    prompt_cache_options: Ignored = None
-    prompt_cache_retention: Ignored = None
-    skip_special_tokens: Ignored = None
-    spaces_between_special_tokens: Ignored = None
 
 
 def read_responses(body: dict[str, Any], notes: Notes | None = None) -> Generation:

@@ -18,7 +18,7 @@ import msgspec
 
 from ...errors import bad_request
 from ...notes import Notes
-from ..fields import Closed, Ignored, Open, about
+from ..fields import Closed, Open, about
 from ..tools import Filled, Function, custom_tool, function_tool
 
 SERVER_TOOLS: Final = (
@@ -28,12 +28,14 @@ SERVER_TOOLS: Final = (
 """Tools that OpenAI's servers run, or that only its own models know. Versions have a date at the end."""
 
 
-class FunctionTool(Function, tag_field="type", tag="function", forbid_unknown_fields=True):
+class FunctionTool(
+    Function,
+    tag_field="type",
+    tag="function",
+    forbid_unknown_fields=True,
+    ignored="allowed_callers defer_loading output_schema",
+):
     """A function."""
-
-    allowed_callers: Ignored = None
-    defer_loading: Ignored = None
-    output_schema: Ignored = None
 
 
 class ToolFormat(Open):
@@ -44,13 +46,12 @@ class ToolFormat(Open):
     definition: Annotated[str | None, about("The grammar.")] = None
 
 
-class CustomTool(Closed, tag_field="type", tag="custom"):
+class CustomTool(Closed, tag_field="type", tag="custom", ignored="defer_loading"):
     """A tool that takes free text."""
 
     name: Annotated[Filled, about("Name of the tool.")]
     description: Annotated[str | None, about("Purpose of the tool, for the model.")] = None
     format: Annotated[ToolFormat | None, about("Format of the text.")] = None
-    defer_loading: Ignored = None
 
 
 class LocalShell(Closed, tag_field="type", tag="local_shell"):
