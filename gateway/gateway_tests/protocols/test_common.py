@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from untemplate_gateway.errors import ApiError
 from untemplate_gateway.generation import Generation
 from untemplate_gateway.protocols import dialects
-from untemplate_gateway.protocols.anthropic import read_count_tokens
+from untemplate_gateway.protocols.anthropic.request import read_count_tokens
 from untemplate_gateway.protocols.arguments import arguments_object, arguments_text
 from untemplate_gateway.protocols.encoding import encode, encode_text, event, timestamp
 from untemplate_gateway.protocols.objects import token_bytes
-from untemplate_gateway.protocols.ollama import load_of
+from untemplate_gateway.protocols.ollama.request import load_of
 
 from .stories import META, USAGE, Story, play, request
 

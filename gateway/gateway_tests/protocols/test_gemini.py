@@ -11,7 +11,8 @@ import pytest
 
 from untemplate_gateway.errors import ApiError
 from untemplate_gateway.generation import Sampling, Thinking
-from untemplate_gateway.protocols.gemini import GEMINI, GEMINI_ARRAY, read_count_tokens
+from untemplate_gateway.protocols.gemini import GEMINI, GEMINI_ARRAY
+from untemplate_gateway.protocols.gemini.request import read_count_tokens
 
 from ..scripted import Scripted, scripted
 from ..server import LONG, Running, running
@@ -199,7 +200,7 @@ def test_settings():
         ({"contents": [{"parts": [{"fileData": {"fileUri": "x"}}]}]},
          "contents[0].parts[0].fileData: is not supported"),
         ({"contents": [{"parts": [{"inlineData": {"mimeType": "audio/wav", "data": "AA"}}]}]},
-         "contents[0].parts[0].inlineData.mimeType: only images are supported, got 'audio/wav'"),
+         "contents[0].parts[0].inlineData.mimeType: only images and text are supported, got 'audio/wav'"),
         ({"tools": [{"googleSearch": {}}]}, "tools[0].googleSearch: is not supported"),
         ({"cachedContent": "x"}, "cachedContent: is not supported"),
         ({"generationConfig": {"speechConfig": {}}}, "generationConfig.speechConfig: is not supported"),

@@ -14,17 +14,10 @@ from untemplate_gateway.errors import ApiError
 from untemplate_gateway.generation import Generation, Sampling, Thinking, Usage
 from untemplate_gateway.manager.capabilities import ModelCapabilities
 from untemplate_gateway.manager.model import Model
-from untemplate_gateway.protocols.ollama import (
-    CHAT,
-    GENERATE,
-    Load,
-    load_of,
-    loaded,
-    ps,
-    show,
-    tags,
-    version,
-)
+from untemplate_gateway.protocols.ollama import CHAT, GENERATE
+from untemplate_gateway.protocols.ollama.models import ps, show, tags
+from untemplate_gateway.protocols.ollama.request import Load, load_of
+from untemplate_gateway.protocols.ollama.response import loaded
 
 from .stories import ERROR, META, Story, call, every_cut, every_story, letter, lines, play, request, whole
 
@@ -465,7 +458,6 @@ def test_models():
         "capabilities": ["completion", "tools", "thinking"],
         "modified_at": WHEN,
     }
-    assert version("0.1.0") == {"version": "0.1.0"}
     assert ollama.ListResponse(**tags([model])).models[0].size == 12
     assert ollama.ProcessResponse(**ps([model])).models[0].context_length == 4096
     assert ollama.ShowResponse(**show(model)).capabilities == ["completion", "tools", "thinking"]

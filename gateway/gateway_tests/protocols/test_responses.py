@@ -441,8 +441,8 @@ WRONG = [
     ({"input": [{"type": "web_search_call", "id": "ws_1"}]}, "input: must not be empty", None),
     (
         {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "file_1"}]}]},
-        "input[0].content[0].type: must be one of input_text, output_text, text, refusal, input_image,"
-        " got 'input_file'",
+        "input[0].content[0].file_id: the gateway stores and fetches no files: send the image as image_url,"
+        " a text as file_data",
         "unsupported_parameter",
     ),
     (

@@ -20,7 +20,8 @@ import msgspec
 
 from .errors import ApiError, bad_request, overloaded, unsupported
 from .generation import Meta
-from .protocols.responses import RESPONSES, waiting_response
+from .protocols.responses import RESPONSES
+from .protocols.responses.response import waiting_response
 from .store import UNFINISHED, Kept
 from .threads import in_thread
 

@@ -15,7 +15,8 @@ from urllib.parse import parse_qs
 from .errors import ApiError, bad_request, not_found
 from .exchange import Exchange
 from .protocols.fields import read_as
-from .protocols.responses import RESPONSES, ConversationRequest, ItemsRequest
+from .protocols.responses import RESPONSES
+from .protocols.responses.request import ConversationRequest, ItemsRequest
 from .store import Kept, with_ids
 
 _PAGE: Final = 20

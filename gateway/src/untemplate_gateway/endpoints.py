@@ -16,7 +16,10 @@ from .exchange import Endpoint, Exchange, Handler
 from .generation import Generation
 from .manager import Manager, Model
 from .parsing import parse
-from .protocols import anthropic, chat, ollama
+from .protocols import chat, ollama
+from .protocols.anthropic import MESSAGES
+from .protocols.anthropic.request import read_count_tokens
+from .protocols.anthropic.response import models
 from .protocols.fields import read_as
 from .protocols.gemini import GEMINI
 from .protocols.utilities import DetokenizeRequest, TokenizeRequest
@@ -29,7 +32,7 @@ def dialect_of(path: str) -> str:
     if path.startswith("/api/"):
         return ollama.CHAT.name
     if path.startswith("/v1/messages"):
-        return anthropic.MESSAGES.name
+        return MESSAGES.name
     if is_gemini(path):
         return GEMINI.name
     return chat.CHAT.name
@@ -186,7 +189,7 @@ async def _models(exchange: Exchange) -> None:
         return
     data = _all_models(exchange.gateway.manager)
     if header(exchange.scope, b"anthropic-version"):
-        await exchange.reply(anthropic.models(data))
+        await exchange.reply(models(data))
         return
     await exchange.reply({"object": "list", "data": data})
 
@@ -200,7 +203,7 @@ async def _model(exchange: Exchange) -> None:
     wanted = manager.offered(name)
     found = _unloaded_object(wanted, unloaded[wanted]) if wanted in unloaded else _model_object(manager.get(name))
     if header(exchange.scope, b"anthropic-version"):
-        found = anthropic.models([found])["data"][0]
+        found = models([found])["data"][0]
     await exchange.reply(found)
 
 
@@ -208,8 +211,8 @@ async def _model(exchange: Exchange) -> None:
 
 
 async def _count_tokens(exchange: Exchange) -> None:
-    request = anthropic.read_count_tokens(exchange.body, exchange.notes)
-    await exchange.reply(anthropic.token_count(await count_prompt(exchange, request)))
+    request = read_count_tokens(exchange.body, exchange.notes)
+    await exchange.reply({"input_tokens": await count_prompt(exchange, request)})
 
 
 async def _tokenize(exchange: Exchange) -> None:

@@ -9,16 +9,15 @@ from .counting import count_prompt
 from .errors import bad_request, not_found
 from .exchange import Exchange
 from .protocols.fields import read_as
-from .protocols.gemini import (
-    GEMINI,
-    GEMINI_ARRAY,
+from .protocols.gemini import GEMINI, GEMINI_ARRAY
+from .protocols.gemini.request import (
     BatchEmbedContentsRequest,
     EmbedContentRequest,
-    model_object,
+    camel,
     plain_text,
     read_count_tokens,
 )
-from .protocols.gemini.request import camel
+from .protocols.gemini.response import model_object
 from .vector_endpoints import embedded
 
 
@@ -34,7 +33,8 @@ async def call(exchange: Exchange) -> None:
         events = parse_qs(exchange.scope["query_string"].decode("latin-1")).get("alt") == ["sse"]
         await exchange.gateway.generate(exchange, GEMINI if events else GEMINI_ARRAY)
     elif method == "countTokens":
-        await exchange.reply({"totalTokens": await count_prompt(exchange, _counted(exchange))})
+        counted = read_count_tokens(exchange.body, exchange.notes)
+        await exchange.reply({"totalTokens": await count_prompt(exchange, counted)})
     elif method == "embedContent":
         asked = read_as(EmbedContentRequest, camel(exchange.body), notes=exchange.notes)
         (vector,) = await _embedded(exchange, name, [asked])
@@ -45,10 +45,6 @@ async def call(exchange: Exchange) -> None:
     else:
         raise not_found(f"there is no method {method[:64]!r}; valid ones: generateContent, streamGenerateContent, "
                         "countTokens, embedContent, batchEmbedContents")  # fmt: skip
-
-
-def _counted(exchange: Exchange) -> Any:
-    return read_count_tokens(exchange.body, exchange.notes)
 
 
 async def _embedded(exchange: Exchange, name: str, asked: list[EmbedContentRequest]) -> list[dict[str, Any]]:

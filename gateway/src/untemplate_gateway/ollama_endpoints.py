@@ -13,9 +13,11 @@ from .errors import ApiError
 from .exchange import Exchange
 from .generation import Meta
 from .manager import Model, pulling
-from .protocols import ollama
 from .protocols.encoding import encode
 from .protocols.fields import read_as
+from .protocols.ollama import models
+from .protocols.ollama.request import load_of
+from .protocols.ollama.response import error_object, loaded
 
 
 async def ollama_load(exchange: Exchange) -> bool:
@@ -24,7 +26,7 @@ async def ollama_load(exchange: Exchange) -> bool:
     Raises:
         ApiError: 404: no such model; 403: it asks to unload one.
     """
-    load = ollama.load_of(exchange.body, chat=path_of(exchange.scope) == "/api/chat")
+    load = load_of(exchange.body, chat=path_of(exchange.scope) == "/api/chat")
     if load is None:
         return False
     manager = exchange.gateway.manager
@@ -36,7 +38,7 @@ async def ollama_load(exchange: Exchange) -> bool:
     async with manager.use(load.model) as model:  # loads it, if it is loaded by its first request
         exchange.record.model = model
     meta = Meta(id=exchange.record.id, created=int(time.time()), model=load.model or model.name)
-    await exchange.reply(ollama.loaded(load, meta))
+    await exchange.reply(loaded(load, meta))
     return True
 
 
@@ -44,28 +46,28 @@ async def tags(exchange: Exchange) -> None:
     manager = exchange.gateway.manager
     known: dict[str, Model | str] = {model.name: model for model in manager.list()}
     known |= {name: model or name for name, model in manager.unloaded()}
-    await exchange.reply(ollama.tags(list(known.values())))
+    await exchange.reply(models.tags(list(known.values())))
 
 
 async def ps(exchange: Exchange) -> None:
-    await exchange.reply(ollama.ps(list(exchange.gateway.manager.list())))
+    await exchange.reply(models.ps(list(exchange.gateway.manager.list())))
 
 
 async def show(exchange: Exchange) -> None:
-    asked = read_as(ollama.ModelRequest, exchange.body)
+    asked = read_as(models.ModelRequest, exchange.body)
     async with exchange.gateway.manager.use(asked.model or asked.name or "") as model:
-        shown = ollama.show(model)
+        shown = models.show(model)
     await exchange.reply(shown)
 
 
 async def version(exchange: Exchange) -> None:
-    await exchange.reply(ollama.version(__version__))
+    await exchange.reply({"version": __version__})
 
 
 async def pull(exchange: Exchange) -> None:
     """Download a model from the hub and load it. The response is a line for each step, the last one ``success``."""
-    asked = read_as(ollama.PullRequest, exchange.body, notes=exchange.notes)
-    gateway, name = exchange.gateway, ollama.name_of(asked)
+    asked = read_as(models.PullRequest, exchange.body, notes=exchange.notes)
+    gateway, name = exchange.gateway, models.name_of(asked)
     if gateway.manager.names.find(name) is None:
         _check_allowed(gateway.settings.allow_pull, "download models (--allow-pull)")
     async with aclosing(_steps(gateway.pulls.pull(name))) as steps:
@@ -89,16 +91,16 @@ async def _steps(statuses: AsyncGenerator[str, None]) -> AsyncGenerator[bytes, N
         except ApiError as error:
             if not begun:
                 raise
-            yield encode(ollama.CHAT.error(error)) + b"\n"
+            yield encode(error_object(error)) + b"\n"
             return
     yield encode({"status": "success"}) + b"\n"
 
 
 async def delete(exchange: Exchange) -> None:
     """Unload a model and forget it; one that is named as on the hub is also deleted from disk."""
-    asked = read_as(ollama.ModelRequest, exchange.body, notes=exchange.notes)
+    asked = read_as(models.ModelRequest, exchange.body, notes=exchange.notes)
     _check_allowed(exchange.gateway.settings.allow_delete, "delete models (--allow-delete)")
-    await pulling.delete(exchange.gateway.manager, ollama.name_of(asked))
+    await pulling.delete(exchange.gateway.manager, models.name_of(asked))
     await exchange.reply({})
 
 

@@ -6,42 +6,47 @@ from typing import Any, Final
 
 import msgspec
 
-from . import dialects, gemini
-from .anthropic import CountTokensRequest
+from . import completions, dialects, generate
+from .anthropic.request import CountTokensRequest, MessagesRequest
+from .chat.request import ChatRequest
 from .fields import Open
-from .ollama import ModelRequest, PullRequest
-from .responses import ConversationRequest, ItemsRequest, ResponsesRequest
+from .gemini import request as gemini
+from .ollama import models
+from .ollama import request as ollama
+from .responses.request import ConversationRequest, ItemsRequest, ResponsesRequest
 from .utilities import DetokenizeRequest, ParseRequest, TokenizeRequest
 from .vectors import EmbeddingRequest, EmbeddingsRequest, EmbedRequest, RerankRequest
 
-_SUMMARIES: Final = {
-    "/v1/chat/completions": "Chat Completions (OpenAI)",
-    "/v1/completions": "Completions (OpenAI): raw prompt in, raw output out",
-    "/inference/v1/generate": "Generate (vLLM): token ids in, token ids out",
-    "/v1/responses": "Responses (OpenAI)",
-    "/v1/conversations": "Conversation (OpenAI)",
-    "/v1/conversations/{id}/items": "Items of a conversation (OpenAI)",
-    "/v1/responses/input_tokens": "Number of tokens of a prompt (OpenAI)",
-    "/v1/messages": "Messages (Anthropic)",
-    "/v1/messages/count_tokens": "Number of tokens of a prompt (Anthropic)",
-    "/api/chat": "Chat (Ollama)",
-    "/api/generate": "Generate (Ollama)",
-    "/api/show": "Description of a model (Ollama)",
-    "/api/pull": "Download and load a model (Ollama)",
-    "/api/delete": "Unload and delete a model (Ollama)",
-    "/v1beta/models/{model}:generateContent": "Content (Google's Gemini API)",
-    "/v1beta/models/{model}:streamGenerateContent": "Streamed content (Google's Gemini API)",
-    "/v1beta/models/{model}:countTokens": "Number of tokens of a prompt (Google's Gemini API)",
-    "/v1beta/models/{model}:embedContent": "Embedding (Google's Gemini API)",
-    "/v1beta/models/{model}:batchEmbedContents": "Embeddings (Google's Gemini API)",
-    "/v1/embeddings": "Embeddings (OpenAI)",
-    "/v1/rerank": "Relevance of documents (Jina, Cohere)",
-    "/api/embed": "Embeddings (Ollama)",
-    "/api/embeddings": "Embedding of a text (Ollama's older API)",
-    "/tokenize": "Token ids of a text or of messages",
-    "/detokenize": "Text of token ids",
-    "/parse": "Message from raw output",
+_GEMINI: Final = "/v1beta/models/{model}:"
+_POSTS: Final[dict[str, tuple[str, type[Open]]]] = {
+    "/v1/chat/completions": ("Chat Completions (OpenAI)", ChatRequest),
+    "/v1/completions": ("Completions (OpenAI): raw prompt in, raw output out", completions.CompletionsRequest),
+    "/inference/v1/generate": ("Generate (vLLM): token ids in, token ids out", generate.TokensRequest),
+    "/v1/responses": ("Responses (OpenAI)", ResponsesRequest),
+    "/v1/conversations": ("Conversation (OpenAI)", ConversationRequest),
+    "/v1/conversations/{id}/items": ("Items of a conversation (OpenAI)", ItemsRequest),
+    "/v1/responses/input_tokens": ("Number of tokens of a prompt (OpenAI)", ResponsesRequest),
+    "/v1/messages": ("Messages (Anthropic)", MessagesRequest),
+    "/v1/messages/count_tokens": ("Number of tokens of a prompt (Anthropic)", CountTokensRequest),
+    "/api/chat": ("Chat (Ollama)", ollama.OllamaChatRequest),
+    "/api/generate": ("Generate (Ollama)", ollama.GenerateRequest),
+    "/api/show": ("Description of a model (Ollama)", models.ModelRequest),
+    "/api/pull": ("Download and load a model (Ollama)", models.PullRequest),
+    "/api/delete": ("Unload and delete a model (Ollama)", models.ModelRequest),
+    f"{_GEMINI}generateContent": ("Content (Google's Gemini API)", gemini.GenerateContentRequest),
+    f"{_GEMINI}streamGenerateContent": ("Streamed content (Google's Gemini API)", gemini.GenerateContentRequest),
+    f"{_GEMINI}countTokens": ("Number of tokens of a prompt (Google's Gemini API)", gemini.CountContentTokensRequest),
+    f"{_GEMINI}embedContent": ("Embedding (Google's Gemini API)", gemini.EmbedContentRequest),
+    f"{_GEMINI}batchEmbedContents": ("Embeddings (Google's Gemini API)", gemini.BatchEmbedContentsRequest),
+    "/v1/embeddings": ("Embeddings (OpenAI)", EmbeddingsRequest),
+    "/v1/rerank": ("Relevance of documents (Jina, Cohere)", RerankRequest),
+    "/api/embed": ("Embeddings (Ollama)", EmbedRequest),
+    "/api/embeddings": ("Embedding of a text (Ollama's older API)", EmbeddingRequest),
+    "/tokenize": ("Token ids of a text or of messages", TokenizeRequest),
+    "/detokenize": ("Text of token ids", DetokenizeRequest),
+    "/parse": ("Message from raw output", ParseRequest),
 }
+"""Path → its summary, and the struct of its requests."""
 _GETS: Final = {
     "/v1/models": ("The models", "application/json"),
     "/v1beta/models": ("The models (Google's Gemini API)", "application/json"),
@@ -51,8 +56,6 @@ _GETS: Final = {
     "/api/ps": ("The loaded models (Ollama)", "application/json"),
     "/api/version": ("The version (Ollama)", "application/json"),
 }
-
-
 _IN_PATH: Final = {"model": "Name of the model.", "id": "Id of the conversation."}
 """What the parameters of paths mean."""
 
@@ -68,43 +71,21 @@ def _parameters(path: str) -> dict[str, Any]:
 
 def requests() -> dict[str, type[Open]]:
     """Return the struct of each path's requests."""
-    return {
-        **{path: dialect.request for path, dialect in dialects().items()},
-        "/v1/conversations": ConversationRequest,
-        "/v1/conversations/{id}/items": ItemsRequest,
-        "/v1/responses/input_tokens": ResponsesRequest,
-        "/v1/messages/count_tokens": CountTokensRequest,
-        "/api/show": ModelRequest,
-        "/api/pull": PullRequest,
-        "/api/delete": ModelRequest,
-        "/v1beta/models/{model}:generateContent": gemini.GenerateContentRequest,
-        "/v1beta/models/{model}:streamGenerateContent": gemini.GenerateContentRequest,
-        "/v1beta/models/{model}:countTokens": gemini.CountContentTokensRequest,
-        "/v1beta/models/{model}:embedContent": gemini.EmbedContentRequest,
-        "/v1beta/models/{model}:batchEmbedContents": gemini.BatchEmbedContentsRequest,
-        "/v1/embeddings": EmbeddingsRequest,
-        "/v1/rerank": RerankRequest,
-        "/api/embed": EmbedRequest,
-        "/api/embeddings": EmbeddingRequest,
-        "/tokenize": TokenizeRequest,
-        "/detokenize": DetokenizeRequest,
-        "/parse": ParseRequest,
-    }
+    return {path: kind for path, (_, kind) in _POSTS.items()}
 
 
 def document(version: str) -> dict[str, Any]:
     """Return the document, OpenAPI 3.1."""
-    structs = requests()
     schemas, components = msgspec.json.schema_components(
-        [structs[path] for path in _SUMMARIES], ref_template="#/components/schemas/{name}"
+        requests().values(), ref_template="#/components/schemas/{name}"
     )
-    streams = {path: _stream_type(path) for path in (*dialects(), "/v1beta/models/{model}:streamGenerateContent")}
+    streams = {path: _stream_type(path) for path in (*dialects(), f"{_GEMINI}streamGenerateContent")}
     error = {
         "description": "an error in the shape of this API",
         "content": {"application/json": {"schema": {"type": "object"}}},
     }
     paths: dict[str, Any] = {}
-    for (path, summary), schema in zip(_SUMMARIES.items(), schemas, strict=True):
+    for (path, (summary, _)), schema in zip(_POSTS.items(), schemas, strict=True):
         content: dict[str, Any] = {"application/json": {"schema": {"type": "object"}}}
         if path in streams:
             content[streams[path]] = {"schema": {"type": "string"}}

@@ -12,11 +12,15 @@ from untemplate.grammar._limits import MAX_ALTERNATIVES, MAX_CHARACTERS, MAX_DEP
 
 from ..errors import bad_request
 from ..generation import Constraint, Sampling
-from .fields import Closed, Open, about
+from ..notes import Notes
+from .fields import Closed, Open, about, unknown
+from .turns import schema_format
 
 Count = Annotated[int, Meta(ge=1, le=1 << 31)]
 Limit = Annotated[int, Meta(ge=-1, le=1 << 31, extra={"expected": "an integer from 1, or -1 for no limit"})]
 TokenId = Annotated[int, Meta(ge=0, le=(1 << 31) - 1, extra={"expected": "a token id"})]
+PromptTokens = Annotated[list[TokenId], Meta(min_length=1, extra={"expected": "a list of token ids"})]
+Choices = Annotated[int, Meta(ge=1, le=128)]
 TokenBudget = Annotated[int, Meta(ge=0, le=1 << 31)]
 TopLogprobs = Annotated[int, Meta(ge=0, le=20)]
 StopSequences = Annotated[list[str], Meta(max_length=64)]
@@ -78,12 +82,17 @@ class Request(Open):
     untemplate: Reports = None
 
 
-def reports_of(asked: Request | SampledRequest) -> dict[str, Any]:
-    """Return the reports that a request asks for, as arguments of a `Generation`."""
-    wanted = asked.untemplate
-    if wanted is None:
-        return {}
-    return {"diagnostics": wanted.diagnostics or False, "raw": wanted.raw or False}
+def common(asked: Request | SampledRequest, body: dict[str, Any], notes: Notes | None) -> dict[str, Any]:
+    """Return the fields of every request, as arguments of a `Generation`."""
+    wanted = asked.untemplate or Untemplate()
+    return {
+        "model": asked.model or "",
+        "stream": asked.stream or False,
+        "diagnostics": wanted.diagnostics or False,
+        "raw": wanted.raw or False,
+        "extra": unknown(type(asked), body),
+        "notes": notes or Notes(),
+    }
 
 
 class SamplingFields(Open):
@@ -173,18 +182,23 @@ def _schema(field: str, value: dict[str, Any] | str) -> dict[str, Any]:
     return found
 
 
-def constraint_of(fields: Open) -> dict[str, Any]:
+def _constraint(fields: Open, given: dict[str, Any] | None, name: str) -> dict[str, Any]:
     """Return the restriction of the output, as arguments of a `Generation`.
 
-    Raises:
-        ApiError: there are several restrictions, or a schema is not JSON.
+    Args:
+        given: the response format by the API's own field.
+        name: of that field.
     """
     found = {name: value for name in _RESTRICTIONS if (value := getattr(fields, name, None)) is not None}
     nested = getattr(fields, "structured_outputs", None)
-    for name in ("json", "json_object", "regex", "choice", "grammar") if nested is not None else ():
-        value = getattr(nested, name)
+    for kind in ("json", "json_object", "regex", "choice", "grammar") if nested is not None else ():
+        value = getattr(nested, kind)
         if value not in (None, False):
-            found[f"structured_outputs.{name}"] = value
+            found[f"structured_outputs.{kind}"] = value
+    if given is not None:
+        if found:
+            raise bad_request(name, "excludes other restrictions of the output")
+        return {"response_format": given}
     if not found:
         return {}
     if len(found) > 1:
@@ -194,8 +208,7 @@ def constraint_of(fields: Open) -> dict[str, Any]:
     if kind == "json_object":
         return {"response_format": {"type": "json_object"}}
     if kind == "json":
-        schema = {"name": "response", "schema": _schema(field, value), "strict": True}
-        return {"response_format": {"type": "json_schema", "json_schema": schema}}
+        return {"response_format": schema_format(_schema(field, value))}
     if not value:
         raise bad_request(field, "must not be empty")
     _check_size(field, value)
@@ -203,11 +216,7 @@ def constraint_of(fields: Open) -> dict[str, Any]:
 
 
 def _check_size(field: str, value: str | list[str]) -> None:
-    """Refuse restrictions that an engine could not work with: it takes seconds for them, or breaks.
-
-    Raises:
-        ApiError: names the limit.
-    """
+    """Refuse restrictions that an engine could not work with: it takes seconds for them, or breaks."""
     if isinstance(value, list):
         if len(value) > MAX_ALTERNATIVES or sum(map(len, value)) > MAX_CHARACTERS:
             most = f"{MAX_ALTERNATIVES:,} texts with {MAX_CHARACTERS:,} characters together"
@@ -228,12 +237,24 @@ _LITERAL: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|\[(?:[^\]\\]|\\.)*\]?', re.DOT
 """Matches text and character classes in grammars."""
 
 
-def sampling_of(fields: Open) -> Sampling:
-    """Return the sampling parameters among the fields of a request.
+def sampled(fields: Open, given: dict[str, Any] | None = None, name: str = "response_format") -> dict[str, Any]:
+    """Return sampling parameters, stop strings and the restriction of the output, as arguments of a `Generation`.
+
+    Args:
+        given: the response format by the API's own field.
+        name: of that field.
 
     Raises:
-        ApiError: a key of ``logit_bias`` is not a token id.
+        ApiError: a value is wrong, or there are several restrictions.
     """
+    return {
+        "stop": stop_strings(getattr(fields, "stop", None)),
+        "sampling": _sampling(fields),
+        **_constraint(fields, given, name),
+    }
+
+
+def _sampling(fields: Open) -> Sampling:
     found = {name: getattr(fields, name, None) for name in Sampling.__struct_fields__}
     if found["repetition_penalty"] is None:
         found["repetition_penalty"] = getattr(fields, "repeat_penalty", None)
@@ -270,6 +291,24 @@ class PromptedRequest(SampledRequest):
     include_reasoning: Annotated[bool | None, about("`false` generates and counts reasoning without sending it.")] = (
         None
     )
+
+
+def prompted(
+    asked: PromptedRequest,
+    body: dict[str, Any],
+    notes: Notes | None,
+    given: dict[str, Any] | None,
+    name: str = "response_format",
+) -> dict[str, Any]:
+    """Return the fields that requests with messages share, as arguments of a `Generation`. The rest as `sampled`."""
+    return {
+        **common(asked, body, notes),
+        **sampled(asked, given, name),
+        "parallel_tool_calls": asked.parallel_tool_calls is not False,
+        "template_kwargs": asked.chat_template_kwargs or {},
+        "documents": asked.documents,
+        "include_reasoning": asked.include_reasoning is not False,
+    }
 
 
 class StreamOptions(Closed, ignored="include_obfuscation continuous_usage_stats"):

@@ -14,9 +14,10 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
-from ..errors import ApiError, bad_request
+from ..errors import bad_request
 from .arguments import arguments_object
 from .fields import Open, about, unknown
+from .turns import called, choice_among, choice_of, names_of
 
 Filled = Annotated[str, Meta(min_length=1)]
 
@@ -166,9 +167,7 @@ class ChosenTool(Open):
         name = self.name if nested is None else nested.name
         if name is None:
             raise bad_request(f"{path}.name", "is required")
-        if name not in names:
-            raise not_offered(f"{path}.{'function' if self.custom is None else 'custom'}.name", name)
-        return {"type": "function", "function": {"name": name}}
+        return choice_of(name, names, f"{path}.{'function' if self.custom is None else 'custom'}.name")
 
 
 class FunctionChoice(ChosenTool, tag_field="type", tag="function"):
@@ -193,11 +192,6 @@ class AllowedTools(Allowed, tag_field="type", tag="allowed_tools"):
 ToolChoice = Literal["none", "auto", "required"] | FunctionChoice | CustomChoice | AllowedTools
 
 
-def not_offered(path: str, name: str) -> ApiError:
-    """Return the error for a choice of a tool that the request does not offer."""
-    return bad_request(path, f"{name[:64]!r} is not among the tools")
-
-
 def read_tool_choice(choice: ToolChoice | None, tools: Sequence[dict[str, Any]]) -> Any:
     """Return ``tool_choice`` in the shape of Chat Completions.
 
@@ -206,7 +200,7 @@ def read_tool_choice(choice: ToolChoice | None, tools: Sequence[dict[str, Any]])
     """
     if choice is None or isinstance(choice, str):
         return choice
-    names = {tool["function"]["name"] for tool in tools}
+    names = names_of(tools)
     if isinstance(choice, (FunctionChoice, CustomChoice)):
         return choice.chosen("tool_choice", names)
     nested = choice.allowed_tools
@@ -214,7 +208,7 @@ def read_tool_choice(choice: ToolChoice | None, tools: Sequence[dict[str, Any]])
     if allowed.tools is None:
         raise bad_request(f"{path}.tools", "is required")
     chosen = [one.chosen(f"{path}.tools[{i}]", names) for i, one in enumerate(allowed.tools)]
-    return {"type": "allowed_tools", "allowed_tools": {"mode": allowed.mode or "auto", "tools": chosen}}
+    return choice_among(allowed.mode or "auto", chosen)
 
 
 # -- Calls --------------------------------------------------------------------------------------------------------
@@ -255,13 +249,11 @@ def read_call(call: ChatCall, path: str) -> dict[str, Any]:
     if call.type == "custom":
         if call.custom is None:
             raise bad_request(f"{path}.custom", "is required")
-        name, arguments = call.custom.name, json.dumps({"input": call.custom.input}, ensure_ascii=False)
-        return {"id": call.id or "", "type": "function", "function": {"name": name, "arguments": arguments}}
+        return called(call.id or "", call.custom.name, json.dumps({"input": call.custom.input}, ensure_ascii=False))
     if call.function is None:
         raise bad_request(f"{path}.function", "is required")
     given = call.function.arguments
-    function = {"name": call.function.name, "arguments": "{}" if given is None else given}
-    return {"id": call.id or "", "type": "function", "function": function}
+    return called(call.id or "", call.function.name, "{}" if given is None else given)
 
 
 def custom_call(id: str, name: str, arguments: str) -> dict[str, Any]:

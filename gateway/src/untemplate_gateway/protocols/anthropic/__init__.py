@@ -1,19 +1,8 @@
 """Anthropic's Messages (``/v1/messages``, ``/v1/messages/count_tokens``)."""
 
 from ..base import Dialect
-from .request import CountTokensRequest, MessagesRequest, read_count_tokens, read_messages
-from .response import MessagesWriter, error_object, models, respond_messages, token_count
-
-__all__ = [
-    "MESSAGES",
-    "CountTokensRequest",
-    "MessagesRequest",
-    "MessagesWriter",
-    "models",
-    "read_count_tokens",
-    "read_messages",
-    "token_count",
-]
+from .request import MessagesRequest, read_messages
+from .response import MessagesWriter, error_object, respond_messages
 
 MESSAGES = Dialect(
     name="anthropic",

@@ -17,9 +17,23 @@ from ...errors import bad_request, unsupported
 from ...generation import Generation, Sampling, Thinking
 from ...notes import Notes
 from ..arguments import arguments_text
-from ..fields import Closed, about, read_as, unknown
-from ..parameters import Count, Request, StopSequences, Temperature, TopK, TopP, reports_of, stop_strings
-from ..tools import Filled, function_tool, not_offered
+from ..fields import Closed, about, read_as
+from ..parameters import Count, Request, StopSequences, Temperature, TopK, TopP, common, stop_strings
+from ..tools import Filled, function_tool
+from ..turns import (
+    assistant,
+    called,
+    choice_of,
+    document_part,
+    grouped,
+    image_part,
+    is_prefill,
+    names_of,
+    plain,
+    schema_format,
+    text_part,
+    tool_result,
+)
 from .tools import prepared
 
 # -- Blocks of the content ---------------------------------------------------------------------------------------
@@ -204,37 +218,24 @@ class MessagesRequest(CountTokensRequest, kw_only=True, forbid_unknown_fields=Fa
 
 
 def read_messages(body: dict[str, Any], notes: Notes | None = None) -> Generation:
-    """Read a request for output.
-
-    Raises:
-        ApiError: a field is wrong or not supported.
-    """
-    notes = notes or Notes()
-    asked = read_as(MessagesRequest, prepared(body, notes), notes=notes)
-    return _generation(asked, notes, unknown(MessagesRequest, body))
+    """Read a request for output."""
+    return _read(MessagesRequest, body, notes or Notes())
 
 
 def read_count_tokens(body: dict[str, Any], notes: Notes | None = None) -> Generation:
-    """Read a request to count tokens.
-
-    Raises:
-        ApiError: a field is wrong or not supported.
-    """
-    notes = notes or Notes()
-    return _generation(read_as(CountTokensRequest, prepared(body, notes), notes=notes), notes, {})
+    """Read a request to count tokens."""
+    return _read(CountTokensRequest, body, notes or Notes())
 
 
-def _generation(asked: CountTokensRequest, notes: Notes, extra: dict[str, Any]) -> Generation:
+def _read(kind: type[CountTokensRequest], body: dict[str, Any], notes: Notes) -> Generation:
+    asked = read_as(kind, prepared(body, notes), notes=notes)
     messages = _system(asked.system)
     for i, message in enumerate(asked.messages):
         messages += _turn(message, f"messages[{i}]")
-    prefill = messages[-1]["role"] == "assistant"
-    if prefill and messages[-1].get("tool_calls"):
-        raise bad_request("messages", "the last message calls tools: their results must follow it")
     tools = [function_tool(tool.name, tool.description, tool.input_schema, tool.strict) for tool in asked.tools or ()]
     choice = asked.tool_choice
     return Generation(
-        model=asked.model or "",
+        **common(asked, body, notes),
         messages=messages,
         tools=tools or None,
         tool_choice=None if choice is None else _tool_choice(choice, tools),
@@ -245,20 +246,17 @@ def _generation(asked: CountTokensRequest, notes: Notes, extra: dict[str, Any]) 
         sampling=Sampling(temperature=asked.temperature, top_p=asked.top_p, top_k=asked.top_k),
         thinking=_thinking(asked.thinking, asked.output_config),
         template_kwargs=asked.chat_template_kwargs or {},
-        continue_final_message=prefill,
+        continue_final_message=is_prefill(messages, "messages"),
         include_reasoning=asked.thinking is None or asked.thinking.display != "omitted",
-        stream=asked.stream or False,
-        notes=notes,
-        extra=extra,
-        **reports_of(asked),
     )
 
 
 def _system(system: str | list[TextBlock] | None) -> list[dict[str, Any]]:
-    if not system:
-        return []
-    text = system if isinstance(system, str) else "\n".join(block.text for block in system)
-    return [{"role": "system", "content": text}]
+    return [{"role": "system", "content": _text(system)}] if system else []
+
+
+def _text(given: str | list[TextBlock]) -> str:
+    return given if isinstance(given, str) else "\n".join(block.text for block in given)
 
 
 def _turn(message: AnthropicMessage, path: str) -> list[dict[str, Any]]:
@@ -268,21 +266,17 @@ def _turn(message: AnthropicMessage, path: str) -> list[dict[str, Any]]:
         return [{"role": role, "content": content}]
     if role == "assistant":
         return [_assistant(content, f"{path}.content")]
-    found: list[dict[str, Any]] = []
-    for i, block in enumerate(content):
-        if isinstance(block, ToolResultBlock) and role == "user":
-            found.append(_result(block))
-        elif isinstance(block, PartBlock):
-            if not found or found[-1]["role"] != role:
-                found.append({"role": role, "content": []})
-            found[-1]["content"].append(_part(block))
-        else:
-            raise _misplaced(block, role, f"{path}.content[{i}]")
-    if not found:
+    if not content:
         raise bad_request(f"{path}.content", "must not be empty")
-    for one in found:
-        one["content"] = _plain(one["content"])
-    return found
+    return grouped(role, [_piece(block, role, f"{path}.content[{i}]") for i, block in enumerate(content)])
+
+
+def _piece(block: Block, role: str, path: str) -> dict[str, Any]:
+    if isinstance(block, ToolResultBlock) and role == "user":
+        return _result(block)
+    if isinstance(block, PartBlock):
+        return _part(block)
+    raise _misplaced(block, role, path)
 
 
 def _misplaced(block: Block, role: str, path: str) -> Exception:
@@ -290,24 +284,15 @@ def _misplaced(block: Block, role: str, path: str) -> Exception:
     return unsupported(f"{path}.type", f"blocks of type {kind} are not supported in {role} messages")
 
 
-def _plain(content: Any) -> Any:
-    """Return a single text part as text, other content unchanged."""
-    if isinstance(content, list) and len(content) == 1 and content[0]["type"] == "text":
-        return content[0]["text"]
-    return content
-
-
 def _part(block: PartBlock) -> dict[str, Any]:
     """Return a block as a part of Chat Completions."""
     if isinstance(block, TextBlock):
-        return {"type": "text", "text": block.text}
-    if isinstance(block, DocumentBlock):
-        text = block.source.data if isinstance(block.source, TextSource) else block.source.content
-        text = text if isinstance(text, str) else "\n".join(part.text for part in text)
-        return {"type": "text", "text": f"{block.title}\n{text}" if block.title else text}
+        return text_part(block.text)
     source = block.source
-    url = source.url if isinstance(source, UrlSource) else f"data:{source.media_type};base64,{source.data}"
-    return {"type": "image_url", "image_url": {"url": url}}
+    if isinstance(source, TextSource | ContentSource):
+        text = source.data if isinstance(source, TextSource) else _text(source.content)
+        return document_part(text, getattr(block, "title", None))
+    return image_part(source.url if isinstance(source, UrlSource) else f"data:{source.media_type};base64,{source.data}")
 
 
 def _assistant(blocks: Sequence[Block], path: str) -> dict[str, Any]:
@@ -321,29 +306,23 @@ def _assistant(blocks: Sequence[Block], path: str) -> dict[str, Any]:
         elif isinstance(block, ThinkingBlock):
             thoughts.append(block.thinking)
         elif isinstance(block, ToolUseBlock):
-            arguments = arguments_text(block.input, f"{path}[{i}].input")
-            calls.append({"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}})
+            calls.append(called(block.id, block.name, arguments_text(block.input, f"{path}[{i}].input")))
         elif not isinstance(block, RedactedThinkingBlock):
             raise _misplaced(block, "assistant", f"{path}[{i}]")
-    message: dict[str, Any] = {"role": "assistant", "content": "".join(texts) if texts or not calls else None}
-    if thoughts:
-        message["reasoning_content"] = "".join(thoughts)
-    if calls:
-        message["tool_calls"] = calls
-    return message
+    return assistant(texts, thoughts, calls)
 
 
 def _result(block: ToolResultBlock) -> dict[str, Any]:
     """Return a tool's result. Chat templates have no field for errors, so an error is marked in the text."""
     content: Any = block.content or ""
     if not isinstance(content, str):
-        content = _plain([_part(part) for part in content])
+        content = plain([_part(part) for part in content])
     if block.is_error:
         if isinstance(content, str):
             content = f"Error: {content}" if content else "Error"
         else:
-            content.insert(0, {"type": "text", "text": "Error"})
-    return {"role": "tool", "tool_call_id": block.tool_use_id, "content": content}
+            content.insert(0, text_part("Error"))
+    return tool_result(block.tool_use_id, content)
 
 
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
@@ -358,9 +337,7 @@ def _tool_choice(choice: AnthropicToolChoice, tools: Sequence[dict[str, Any]]) -
         return _CHOICES[choice.type]
     if name is None:
         raise bad_request("tool_choice.name", "is required")
-    if all(tool["function"]["name"] != name for tool in tools):
-        raise not_offered("tool_choice.name", name)
-    return {"type": "function", "function": {"name": name}}
+    return choice_of(name, names_of(tools), "tool_choice.name")
 
 
 def _thinking(given: ThinkingSettings | None, output: OutputConfig | None) -> Thinking:
@@ -378,6 +355,4 @@ def _response_format(asked: CountTokensRequest) -> dict[str, Any] | None:
     form = asked.output_format
     if asked.output_config is not None:
         form = asked.output_config.format or form
-    if form is None:
-        return None
-    return {"type": "json_schema", "json_schema": {"name": "response", "schema": form.schema, "strict": True}}
+    return None if form is None else schema_format(form.schema)

@@ -30,11 +30,6 @@ def respond_messages(request: Generation, ended: Sequence[Ended], usage: Usage, 
     return _message(meta, _blocks(one), usage, reason, stop) | reports_of(request, one)
 
 
-def token_count(tokens: int) -> dict[str, Any]:
-    """Return a ``message_tokens_count``."""
-    return {"input_tokens": tokens}
-
-
 def models(data: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return OpenAI's model objects as Anthropic's list of models."""
     shown = [

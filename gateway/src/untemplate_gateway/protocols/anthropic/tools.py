@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ...notes import Notes
+from ..turns import is_kind, text_part, without
 
 
 def _schema(required: str, **properties: dict[str, Any]) -> dict[str, Any]:
@@ -62,26 +63,19 @@ def prepared(body: dict[str, Any], notes: Notes) -> dict[str, Any]:
     if not isinstance(body, dict):
         return body
     changed = dict(body)
-    tools, messages = body.get("tools"), body.get("messages")
+    tools = without(body.get("tools"), _SERVER_TOOLS, "tools", "tools of type {} are not available here", notes)
     if isinstance(tools, list):
-        found = [_tool(tool, i, notes) for i, tool in enumerate(tools)]
-        changed["tools"] = [tool for tool in found if tool is not None]
-    if isinstance(messages, list):
-        changed["messages"] = [_message(message, i, notes) for i, message in enumerate(messages)]
+        changed["tools"] = [_tool(tool) for tool in tools]
+    if isinstance(body.get("messages"), list):
+        changed["messages"] = [_message(message, i, notes) for i, message in enumerate(body["messages"])]
     return changed
 
 
-def _tool(tool: Any, i: int, notes: Notes) -> Any:
-    """Return a tool as a function; ``None`` to leave it out."""
-    kind = tool.get("type") if isinstance(tool, dict) else None
-    if not isinstance(kind, str) or kind == "custom":
-        return tool
+def _tool(tool: Any) -> Any:
+    """Return a tool of the client as a function."""
     for name, (description, schema) in _CLIENT_TOOLS.items():
-        if kind == name or kind.startswith(f"{name}_20"):
+        if is_kind(tool, name):
             return {"name": tool.get("name") or name, "description": description, "input_schema": schema}
-    if any(kind.startswith(name) for name in _SERVER_TOOLS):
-        notes.add(f"tools[{i}]: tools of type {kind[:64]} are not available here; left out")
-        return None
     return tool
 
 
@@ -89,16 +83,10 @@ def _message(message: Any, i: int, notes: Notes) -> Any:
     content = message.get("content") if isinstance(message, dict) else None
     if not isinstance(content, list):
         return message
-    kept = []
-    for k, block in enumerate(content):
-        kind = block.get("type") if isinstance(block, dict) else None
-        if kind in _SKIPPED:
-            notes.add(f"messages[{i}].content[{k}]: blocks of type {kind} are not known to the model; left out")
-        else:
-            kept.append(_as_text(block) if kind == "search_result" else block)
-    if len(kept) < len(content) and not kept:
-        kept = [{"type": "text", "text": ""}]
-    return {**message, "content": kept}
+    kept = without(content, _SKIPPED, f"messages[{i}].content", "blocks of type {} are not known to the model", notes)
+    if content and not kept:
+        kept = [text_part("")]
+    return {**message, "content": [_as_text(block) if is_kind(block, "search_result") else block for block in kept]}
 
 
 def _as_text(block: dict[str, Any]) -> dict[str, Any]:
@@ -106,4 +94,4 @@ def _as_text(block: dict[str, Any]) -> dict[str, Any]:
     parts = block.get("content")
     texts = [part.get("text") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
     lines = [block.get("title"), block.get("source"), *texts]
-    return {"type": "text", "text": "\n".join(line for line in lines if isinstance(line, str))}
+    return text_part("\n".join(line for line in lines if isinstance(line, str)))

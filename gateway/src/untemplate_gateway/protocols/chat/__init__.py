@@ -3,9 +3,7 @@
 from ..base import Dialect
 from ..objects import error_object
 from .request import ChatRequest, read_chat
-from .response import ChatWriter, chat_writer, respond_chat
-
-__all__ = ["CHAT", "ChatRequest", "ChatWriter", "read_chat"]
+from .response import chat_writer, respond_chat
 
 CHAT = Dialect(
     name="chat",

@@ -15,30 +15,37 @@ from msgspec import Meta
 from ...errors import bad_request, unsupported
 from ...generation import Generation, Thinking
 from ...notes import Notes
-from ..fields import Closed, Open, about, read_as, unknown
+from ..fields import Closed, Open, about, read_as
 from ..parameters import (
+    Choices,
     Effort,
     Limit,
     PromptedRequest,
     StreamOptions,
     TokenBudget,
     TopLogprobs,
-    constraint_of,
     limit_of,
-    reports_of,
-    sampling_of,
-    stop_strings,
+    prompted,
     usage_in_stream,
 )
 from ..tools import ChatCall, ChatTool, ToolChoice, read_call, read_tool_choice, read_tools
+from ..turns import data_url, file_part, is_text
+
+
+class ChatFile(Open):
+    """A file."""
+
+    file_data: Annotated[str | None, about("The file as a data URL in base64.")] = None
+    filename: Annotated[str | None, about("Name of the file, which comes before its text.")] = None
 
 
 class ChatPart(Open):
     """A part of a message's content. Engines that render messages themselves may take other parts than text."""
 
-    type: Annotated[str, about("Kind of part: `text`, `refusal` or a kind that the engine knows.")]
+    type: Annotated[str, about("Kind of part: `text`, `refusal`, `file` or a kind that the engine knows.")]
     text: Annotated[str | None, about("The text of a `text` part.")] = None
     refusal: Annotated[str | None, about("The text of a `refusal` part.")] = None
+    file: Annotated[ChatFile | None, about("The file of a `file` part.")] = None
 
 
 class ChatMessage(Open):
@@ -104,7 +111,7 @@ class ChatRequest(
         TextFormat | JsonFormat | JsonSchemaFormat | None,
         about("Constrain the content; without a grammar, by the prompt."),
     ] = None
-    n: Annotated[Annotated[int, Meta(ge=1, le=128)] | None, about("Number of choices.")] = None
+    n: Annotated[Choices | None, about("Number of choices.")] = None
     stream_options: Annotated[StreamOptions | None, about("Options of a streamed response.")] = None
     max_completion_tokens: Annotated[Limit | None, about("Most tokens of output, reasoning included.")] = None
     max_tokens: Annotated[Limit | None, about("The older name of `max_completion_tokens`.")] = None
@@ -123,11 +130,7 @@ class ChatRequest(
 
 
 def read_chat(body: dict[str, Any], notes: Notes | None = None) -> Generation:
-    """Read a request.
-
-    Raises:
-        ApiError: a field is wrong or not supported.
-    """
+    """Read a request."""
     asked = read_as(ChatRequest, body, notes=notes)
     messages = [
         _message(message, raw, f"messages[{i}]")
@@ -139,36 +142,21 @@ def read_chat(body: dict[str, Any], notes: Notes | None = None) -> Generation:
         raise bad_request("continue_final_message", "the last message must be the assistant's")
     if any(kind != "text" for kind in asked.modalities or ()):
         raise unsupported("modalities", "only text is supported")
-    stream = asked.stream or False
     named = "max_tokens" if asked.max_completion_tokens is None else "max_completion_tokens"
-    constrained = constraint_of(asked)
-    if asked.response_format is not None and not isinstance(asked.response_format, TextFormat):
-        if constrained:
-            raise bad_request("response_format", "excludes other restrictions of the output")
-        constrained = {"response_format": body["response_format"]}
+    free = asked.response_format is None or isinstance(asked.response_format, TextFormat)
     return Generation(
-        model=asked.model or "",
+        **prompted(asked, body, notes, None if free else body["response_format"]),
         messages=messages,
         tools=tools or None,
         tool_choice=tool_choice,
-        parallel_tool_calls=asked.parallel_tool_calls is not False,
         n=asked.n or 1,
-        stop=stop_strings(asked.stop),
         max_tokens=limit_of(getattr(asked, named), named),
-        sampling=sampling_of(asked),
+        include_usage=usage_in_stream(asked.stream_options, asked.stream or False),
         logprobs=_logprobs(asked),
         thinking=_thinking(asked),
-        template_kwargs=asked.chat_template_kwargs or {},
-        documents=asked.documents,
         continue_final_message=asked.continue_final_message or False,
-        include_reasoning=asked.include_reasoning is not False,
-        stream=stream,
-        include_usage=usage_in_stream(asked.stream_options, stream),
-        extra=unknown(ChatRequest, body),
         repeated={"custom": custom} if custom else {},
-        **constrained,
         token_ids=asked.return_token_ids or False,
-        **reports_of(asked),
     )
 
 
@@ -177,9 +165,10 @@ def _message(message: ChatMessage, raw: dict[str, Any], path: str) -> dict[str, 
     role = message.role
     found = {key: value for key, value in raw.items() if value is not None}
     if isinstance(message.content, list):
-        for i, part in enumerate(message.content):
-            if part.type in ("text", "refusal") and getattr(part, part.type) is None:
-                raise bad_request(f"{path}.content[{i}].{part.type}", "is required")
+        found["content"] = [
+            _part(part, one, f"{path}.content[{i}]")
+            for i, (part, one) in enumerate(zip(message.content, raw["content"], strict=True))
+        ]
     elif message.content is None and role != "assistant":
         raise bad_request(f"{path}.content", "is required")
     if role == "tool" and message.tool_call_id is None:
@@ -196,6 +185,17 @@ def _message(message: ChatMessage, raw: dict[str, Any], path: str) -> dict[str, 
     elif message.tool_calls is not None:
         raise bad_request(f"{path}.tool_calls", "only assistant messages can have tool calls")
     return found
+
+
+def _part(part: ChatPart, raw: dict[str, Any], path: str) -> dict[str, Any]:
+    """Return a part; a file that is text as text."""
+    if part.type in ("text", "refusal", "file") and getattr(part, part.type) is None:
+        raise bad_request(f"{path}.{part.type}", "is required")
+    if part.type == "file" and part.file is not None:
+        media_type, data = data_url(part.file.file_data or "")
+        if is_text(media_type):
+            return file_part(media_type, data, part.file.filename, f"{path}.file.file_data")
+    return raw
 
 
 def _logprobs(asked: ChatRequest) -> int | None:

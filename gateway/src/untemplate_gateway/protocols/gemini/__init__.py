@@ -3,28 +3,8 @@
 from dataclasses import replace
 
 from ..base import Dialect
-from .request import (
-    BatchEmbedContentsRequest,
-    CountContentTokensRequest,
-    EmbedContentRequest,
-    GenerateContentRequest,
-    plain_text,
-    read_count_tokens,
-    read_generate_content,
-)
-from .response import ArrayWriter, EventWriter, error_object, model_object, respond_generate_content
-
-__all__ = [
-    "GEMINI",
-    "GEMINI_ARRAY",
-    "BatchEmbedContentsRequest",
-    "CountContentTokensRequest",
-    "EmbedContentRequest",
-    "GenerateContentRequest",
-    "model_object",
-    "plain_text",
-    "read_count_tokens",
-]
+from .request import GenerateContentRequest, read_generate_content
+from .response import ArrayWriter, EventWriter, error_object, respond_generate_content
 
 GEMINI = Dialect(
     name="gemini",

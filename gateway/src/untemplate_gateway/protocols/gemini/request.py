@@ -22,16 +22,32 @@ from ...errors import bad_request, unsupported
 from ...generation import Generation, Sampling, Thinking
 from ...notes import Notes
 from ..arguments import arguments_text
-from ..fields import Closed, Open, about, read_as, unknown
-from ..parameters import Count, ModelName, Reports, Request, StopSequences, reports_of, stop_strings
-from ..tools import Filled, function_tool, not_offered
+from ..fields import Closed, Open, about, read_as
+from ..parameters import Count, ModelName, Reports, Request, StopSequences, common, stop_strings
+from ..tools import Filled, function_tool
+from ..turns import (
+    assistant,
+    called,
+    choice_among,
+    choice_of,
+    file_part,
+    grouped,
+    image_part,
+    is_prefill,
+    is_text,
+    names_of,
+    schema_format,
+    text_part,
+    tool_result,
+)
 
 
 class Blob(Closed):
     """Data in base64."""
 
-    mimeType: Annotated[Filled, about("Media type; only images are supported.")]
+    mimeType: Annotated[Filled, about("Media type, of an image or of text.")]
     data: Annotated[Filled, about("The data in base64.")]
+    displayName: Annotated[str | None, about("Title, which comes before a text.")] = None
 
 
 class FunctionCall(Closed):
@@ -55,7 +71,7 @@ class Part(Closed, ignored="thoughtSignature videoMetadata", refused="fileData e
 
     text: Annotated[str | None, about("The text.")] = None
     thought: Annotated[bool | None, about("`true` if the text is a thought of the model.")] = None
-    inlineData: Annotated[Blob | None, about("An image, for engines that take images.")] = None
+    inlineData: Annotated[Blob | None, about("A text, or an image for engines that take images.")] = None
     functionCall: Annotated[FunctionCall | None, about("A call of a function.")] = None
     functionResponse: Annotated[FunctionResponse | None, about("The result of a call.")] = None
 
@@ -196,11 +212,7 @@ def camel(value: Any) -> Any:
 
 
 def read_generate_content(body: dict[str, Any], notes: Notes | None = None) -> Generation:
-    """Read a request for output, to which the model and ``stream`` have been added.
-
-    Raises:
-        ApiError: a field is wrong or not supported.
-    """
+    """Read a request for output, to which the model and ``stream`` have been added."""
     notes = notes or Notes()
     body = camel(body)
     asked = read_as(GenerateContentRequest, body, notes=notes)
@@ -208,7 +220,7 @@ def read_generate_content(body: dict[str, Any], notes: Notes | None = None) -> G
     messages = _messages(asked)
     tools = [_function(one, path) for path, one in _declared(asked.tools or ())]
     return Generation(
-        model=asked.model or "",
+        **common(asked, body, notes),
         messages=messages,
         tools=tools or None,
         tool_choice=_tool_choice(asked.toolConfig, tools),
@@ -225,17 +237,13 @@ def read_generate_content(body: dict[str, Any], notes: Notes | None = None) -> G
             frequency_penalty=config.frequencyPenalty,
         ),
         thinking=_thinking(config.thinkingConfig),
-        continue_final_message=messages[-1]["role"] == "assistant",
+        continue_final_message=is_prefill(messages, "contents"),
         include_reasoning=config.thinkingConfig is not None and bool(config.thinkingConfig.includeThoughts),
-        stream=asked.stream or False,
-        notes=notes,
-        extra=unknown(GenerateContentRequest, body),
-        **reports_of(asked),
     )
 
 
 def read_count_tokens(body: dict[str, Any], notes: Notes | None = None) -> Generation:
-    """Read a request to count tokens. Raises as `read_generate_content`."""
+    """Read a request to count tokens."""
     asked = read_as(CountContentTokensRequest, camel(body), notes=notes)
     whole = asked.generateContentRequest
     return read_generate_content({**(whole or {"contents": asked.contents}), "model": asked.model}, notes)
@@ -263,19 +271,16 @@ def _messages(asked: GenerateContentRequest) -> list[dict[str, Any]]:
         parts = content.parts or []
         if not parts:
             raise bad_request(path, "must not be empty")
-        for k, part in enumerate(parts):
-            _check(part, f"{path}[{k}]")
         if content.role == "model":
             messages.append(_model(parts, path, open_calls))
         else:
-            messages += _user(parts, path, "system" if content.role == "system" else "user", open_calls)
+            role = "system" if content.role == "system" else "user"
+            messages += grouped(role, [_piece(part, f"{path}[{k}]", open_calls) for k, part in enumerate(parts)])
+    for message in messages:
+        content = message["content"]
+        if isinstance(content, list) and all(part["type"] == "text" for part in content):
+            message["content"] = "".join(part["text"] for part in content)
     return messages
-
-
-def _check(part: Part, path: str) -> None:
-    data = part.inlineData
-    if data is not None and not data.mimeType.startswith("image/"):
-        raise unsupported(f"{path}.inlineData.mimeType", f"only images are supported, got {data.mimeType[:64]!r}")
 
 
 def _model(parts: Sequence[Part], path: str, open_calls: list[tuple[str, str]]) -> dict[str, Any]:
@@ -287,43 +292,29 @@ def _model(parts: Sequence[Part], path: str, open_calls: list[tuple[str, str]]) 
         if call is not None:
             id = call.id or f"call_{len(open_calls)}_{len(calls)}"
             open_calls.append((id, call.name))
-            arguments = arguments_text(call.args or {}, f"{path}[{k}].functionCall.args")
-            calls.append({"id": id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
+            calls.append(called(id, call.name, arguments_text(call.args or {}, f"{path}[{k}].functionCall.args")))
         elif part.functionResponse is not None or part.inlineData is not None:
             name = "inlineData" if part.functionResponse is None else "functionResponse"
             raise unsupported(f"{path}[{k}].{name}", "is not supported in the model's turns")
         else:
             (thoughts if part.thought else texts).append(part.text or "")
-    message: dict[str, Any] = {"role": "assistant", "content": "".join(texts) if texts or not calls else None}
-    if thoughts:
-        message["reasoning_content"] = "".join(thoughts)
-    if calls:
-        message["tool_calls"] = calls
-    return message
+    return assistant(texts, thoughts, calls)
 
 
-def _user(parts: Sequence[Part], path: str, role: str, open_calls: list[tuple[str, str]]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for k, part in enumerate(parts):
-        result = part.functionResponse
-        if result is not None:
-            found.append({"role": "tool", "tool_call_id": _answered(result, open_calls), "content": _shown(result)})
-            continue
-        if part.functionCall is not None:
-            raise unsupported(f"{path}[{k}].functionCall", "is not supported in the user's turns")
-        if not found or found[-1]["role"] != role:
-            found.append({"role": role, "content": []})
-        data = part.inlineData
-        if data is None:
-            found[-1]["content"].append({"type": "text", "text": part.text or ""})
-        else:
-            url = f"data:{data.mimeType};base64,{data.data}"
-            found[-1]["content"].append({"type": "image_url", "image_url": {"url": url}})
-    for one in found:
-        content = one["content"]
-        if isinstance(content, list) and all(part["type"] == "text" for part in content):
-            one["content"] = "".join(part["text"] for part in content)
-    return found
+def _piece(part: Part, path: str, open_calls: list[tuple[str, str]]) -> dict[str, Any]:
+    """Return a part of the user's as a part of a message, or a result as a message."""
+    data, result = part.inlineData, part.functionResponse
+    if result is not None:
+        return tool_result(_answered(result, open_calls), _shown(result))
+    if part.functionCall is not None:
+        raise unsupported(f"{path}.functionCall", "is not supported in the user's turns")
+    if data is None:
+        return text_part(part.text or "")
+    if data.mimeType.startswith("image/"):
+        return image_part(f"data:{data.mimeType};base64,{data.data}")
+    if is_text(data.mimeType):
+        return file_part(data.mimeType, data.data, data.displayName, f"{path}.inlineData.data")
+    raise unsupported(f"{path}.inlineData.mimeType", f"only images and text are supported, got {data.mimeType[:64]!r}")
 
 
 def _answered(result: FunctionResponse, open_calls: list[tuple[str, str]]) -> str:
@@ -404,21 +395,15 @@ def _tool_choice(config: ToolConfig | None, tools: Sequence[dict[str, Any]]) -> 
     calling = None if config is None else config.functionCallingConfig
     if calling is None or calling.mode is None:
         return None
-    path = "toolConfig.functionCallingConfig"
-    allowed = calling.allowedFunctionNames or ()
-    offered = {tool["function"]["name"] for tool in tools}
-    for i, name in enumerate(allowed):
-        if name not in offered:
-            raise not_offered(f"{path}.allowedFunctionNames[{i}]", name)
+    path = "toolConfig.functionCallingConfig.allowedFunctionNames"
+    names = names_of(tools)
+    named = [choice_of(name, names, f"{path}[{i}]") for i, name in enumerate(calling.allowedFunctionNames or ())]
     if calling.mode == "NONE":
         return "none"
     mode = "required" if calling.mode == "ANY" else "auto"
-    if not allowed:
+    if not named:
         return mode
-    named = [{"type": "function", "function": {"name": name}} for name in allowed]
-    if mode == "required" and len(named) == 1:
-        return named[0]
-    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": named}}
+    return named[0] if mode == "required" and len(named) == 1 else choice_among(mode, named)
 
 
 def _thinking(config: ThinkingConfig | None) -> Thinking:
@@ -439,5 +424,5 @@ def _response_format(config: GenerationConfig) -> dict[str, Any] | None:
     if schema is None and config.responseSchema is not None:
         schema = json_schema(config.responseSchema, "generationConfig.responseSchema")
     if schema is not None:
-        return {"type": "json_schema", "json_schema": {"name": "response", "schema": schema, "strict": True}}
+        return schema_format(schema)
     return {"type": "json_object"} if config.responseMimeType == "application/json" else None

@@ -1,35 +1,8 @@
 """Ollama's API: ``/api/chat``, ``/api/generate``, and the endpoints that list and describe models."""
 
 from ..base import Dialect
-from .models import ModelRequest, PullRequest, name_of, ps, show, tags, version
-from .request import (
-    GenerateRequest,
-    Load,
-    OllamaChatRequest,
-    load_of,
-    read_chat,
-    read_generate,
-)
-from .response import ChatWriter, GenerateWriter, error_object, loaded, respond_chat, respond_generate
-
-__all__ = [
-    "CHAT",
-    "GENERATE",
-    "ChatWriter",
-    "GenerateRequest",
-    "GenerateWriter",
-    "Load",
-    "ModelRequest",
-    "OllamaChatRequest",
-    "PullRequest",
-    "load_of",
-    "loaded",
-    "name_of",
-    "ps",
-    "show",
-    "tags",
-    "version",
-]
+from .request import GenerateRequest, OllamaChatRequest, read_chat, read_generate
+from .response import ChatWriter, GenerateWriter, error_object, respond_chat, respond_generate
 
 CHAT = Dialect(
     name="ollama",

@@ -40,19 +40,7 @@ def tags(models: Sequence[Model | str]) -> dict[str, Any]:
     """Return the response of ``/api/tags``: the models that can be asked for. Of those that were never loaded, only the
     names are known.
     """
-    return {"models": [_named(model) if isinstance(model, str) else _model(model) for model in models]}
-
-
-def _named(name: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "model": name,
-        "modified_at": timestamp(0),
-        "size": 0,
-        "digest": "",
-        "details": dict.fromkeys(("parent_model", "format", "family", "parameter_size", "quantization_level"), "")
-        | {"families": []},
-    }
+    return {"models": [_model(model) for model in models]}
 
 
 def ps(models: Sequence[Model]) -> dict[str, Any]:
@@ -70,25 +58,32 @@ def ps(models: Sequence[Model]) -> dict[str, Any]:
     }
 
 
-def _model(model: Model) -> dict[str, Any]:
+def _model(model: Model | str) -> dict[str, Any]:
+    """Return a model of a list; the name alone stands for one that was never loaded."""
+    if isinstance(model, str):
+        name, created, details, family = model, 0, {}, ""
+    else:
+        name, created, details, family = model.name, model.created, model.details, _family(model)
     return {
-        "name": model.name,
-        "model": model.name,
-        "modified_at": timestamp(model.created),
-        "size": model.details.get("size", 0),
-        "digest": model.details.get("digest", ""),
-        "details": _details(model),
+        "name": name,
+        "model": name,
+        "modified_at": timestamp(created),
+        "size": details.get("size", 0),
+        "digest": details.get("digest", ""),
+        "details": _details(details, family),
     }
 
 
-def _details(model: Model) -> dict[str, Any]:
-    details = model.details
-    family = details.get("family") or (model.capabilities.family if model.capabilities is not None else "unknown")
+def _family(model: Model) -> str:
+    return model.details.get("family") or (model.capabilities.family if model.capabilities is not None else "unknown")
+
+
+def _details(details: dict[str, Any], family: str) -> dict[str, Any]:
     return {
         "parent_model": "",
         "format": details.get("format", ""),
         "family": family,
-        "families": details.get("families") or [family],
+        "families": details.get("families") or ([family] if family else []),
         "parameter_size": details.get("parameter_size", ""),
         "quantization_level": details.get("quantization_level", ""),
     }
@@ -96,10 +91,10 @@ def _details(model: Model) -> dict[str, Any]:
 
 def show(model: Model) -> dict[str, Any]:
     """Return the response of ``/api/show``. The template is the model's own one in Jinja, not in Go's language."""
-    details = _details(model)
-    info: dict[str, Any] = {"general.architecture": details["family"], **model.details.get("model_info", {})}
+    family = _family(model)
+    info: dict[str, Any] = {"general.architecture": family, **model.details.get("model_info", {})}
     if model.context_length:
-        info[f"{details['family']}.context_length"] = model.context_length
+        info[f"{family}.context_length"] = model.context_length
     capabilities = ["completion"]
     if model.calls_tools:
         capabilities.append("tools")
@@ -110,13 +105,8 @@ def show(model: Model) -> dict[str, Any]:
         "modelfile": f"FROM {model.name}\n",
         "parameters": "",
         "template": "" if model.template is None else model.template.source,
-        "details": details,
+        "details": _details(model.details, family),
         "model_info": info,
         "capabilities": capabilities,
         "modified_at": timestamp(model.created),
     }
-
-
-def version(number: str) -> dict[str, Any]:
-    """Return the response of ``/api/version``."""
-    return {"version": number}

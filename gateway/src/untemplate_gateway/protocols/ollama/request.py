@@ -17,7 +17,7 @@ from ...errors import bad_request, unsupported
 from ...generation import Generation, Thinking
 from ...notes import Notes
 from ..arguments import arguments_text
-from ..fields import Closed, Open, about, read_as, unknown
+from ..fields import Closed, Open, about, read_as
 from ..parameters import (
     FrequencyPenalty,
     MinP,
@@ -30,11 +30,11 @@ from ..parameters import (
     TopK,
     TopLogprobs,
     TopP,
-    reports_of,
-    sampling_of,
-    stop_strings,
+    common,
+    sampled,
 )
 from ..tools import Filled, Function, function_tool
+from ..turns import called, image_part, is_prefill, schema_format, text_part
 from .context import from_numbers
 
 _OWN_TEMPLATE = "the model's own template is used; to use none, send raw: true"
@@ -219,35 +219,24 @@ def _unloads(keep_alive: float | str | None) -> bool:
 
 
 def read_chat(body: dict[str, Any], notes: Notes | None = None) -> Generation:
-    """Read a chat request.
-
-    Raises:
-        ApiError: a field is wrong or not supported.
-    """
+    """Read a chat request."""
     asked = read_as(OllamaChatRequest, body, notes=notes)
     turns = _Turns()
     for i, message in enumerate(asked.messages):
         turns.add(message, f"messages[{i}]")
-    prefill = turns.messages[-1]["role"] == "assistant"
-    if prefill and turns.messages[-1].get("tool_calls"):
-        raise bad_request("messages", "the last message calls tools: their results must follow it")
+    functions = [tool.function for tool in asked.tools or ()]
     return Generation(
         messages=turns.messages,
-        tools=[_tool(tool.function) for tool in asked.tools or ()] or None,
-        continue_final_message=prefill,
-        extra=unknown(OllamaChatRequest, body),
-        **_fields(asked),
+        tools=[function_tool(one.name, one.description, one.parameters, one.strict) for one in functions] or None,
+        continue_final_message=is_prefill(turns.messages, "messages"),
+        **_fields(asked, body, notes),
     )
 
 
 def read_generate(body: dict[str, Any], notes: Notes | None = None) -> Generation:
-    """Read a generate request.
-
-    Raises:
-        ApiError: a field is wrong or not supported.
-    """
+    """Read a generate request."""
     asked = read_as(GenerateRequest, body, notes=notes)
-    fields = {**_fields(asked), "extra": unknown(GenerateRequest, body)}
+    fields = _fields(asked, body, notes)
     if asked.raw:
         for name in ("images", "system", "context"):
             if getattr(asked, name):
@@ -264,39 +253,21 @@ def read_generate(body: dict[str, Any], notes: Notes | None = None) -> Generatio
     )
 
 
-def _fields(asked: OllamaRequest) -> dict[str, Any]:
+def _fields(asked: OllamaRequest, body: dict[str, Any], notes: Notes | None) -> dict[str, Any]:
     """Return what both kinds of request have, as arguments of a `Generation`."""
     _unloads(asked.keep_alive)
-    options = asked.options or OllamaOptions()
+    options, think = asked.options or OllamaOptions(), asked.think
+    form = schema_format(asked.format) if isinstance(asked.format, dict) else {"type": "json_object"}
     most = options.num_predict
     return {
-        "model": asked.model or "",
-        "response_format": _response_format(asked.format),
+        **common(asked, body, notes),
+        **sampled(options, form if asked.format else None),
         "logprobs": (asked.top_logprobs or 0) if asked.logprobs else None,
-        "thinking": _thinking(asked.think),
+        "thinking": Thinking(enabled=True, effort=think) if isinstance(think, str) else Thinking(enabled=think),
         "template_kwargs": asked.chat_template_kwargs or {},
         "stream": asked.stream is not False,
         "max_tokens": most if most is not None and most > 0 else None,
-        "stop": stop_strings(options.stop),
-        "sampling": sampling_of(options),
-        **reports_of(asked),
     }
-
-
-def _response_format(value: str | dict[str, Any] | None) -> dict[str, Any] | None:
-    if value is None or value == "":
-        return None
-    if isinstance(value, str):
-        return {"type": "json_object"}
-    return {"type": "json_schema", "json_schema": {"name": "response", "schema": value, "strict": True}}
-
-
-def _thinking(value: bool | str | None) -> Thinking:
-    return Thinking(enabled=True, effort=value) if isinstance(value, str) else Thinking(enabled=value)
-
-
-def _tool(function: Function) -> dict[str, Any]:
-    return function_tool(function.name, function.description, function.parameters, function.strict)
 
 
 class _Turns:
@@ -335,10 +306,9 @@ class _Turns:
         self.messages.append(found)
 
     def _call(self, call: OllamaCall, path: str) -> dict[str, Any]:
-        id = call.id or f"call_{self._count}"
         self._count += 1
-        arguments = arguments_text(call.function.arguments or {}, path)
-        return {"id": id, "type": "function", "function": {"name": call.function.name, "arguments": arguments}}
+        id = call.id or f"call_{self._count - 1}"
+        return called(id, call.function.name, arguments_text(call.function.arguments or {}, path))
 
     def _answered(self, name: str | None, id: str | None) -> str:
         """Return the id of the call that a result belongs to: the call of that id, else the first one of the tool,
@@ -357,8 +327,7 @@ _MAGIC = (("/9j/", "image/jpeg"), ("iVBOR", "image/png"), ("R0lGOD", "image/gif"
 def _with_images(text: str, images: list[str] | None) -> Any:
     if not images:
         return text
-    parts = [{"type": "image_url", "image_url": {"url": _url(image)}} for image in images]
-    return ([{"type": "text", "text": text}] if text else []) + parts
+    return ([text_part(text)] if text else []) + [image_part(_url(image)) for image in images]
 
 
 def _url(image: str) -> str:

@@ -2,18 +2,8 @@
 
 from ..base import Dialect
 from ..objects import error_object
-from .request import ConversationRequest, ItemsRequest, ResponsesRequest, read_responses
-from .response import ResponsesWriter, respond_responses, waiting_response
-
-__all__ = [
-    "RESPONSES",
-    "ConversationRequest",
-    "ItemsRequest",
-    "ResponsesRequest",
-    "ResponsesWriter",
-    "read_responses",
-    "waiting_response",
-]
+from .request import ResponsesRequest, read_responses
+from .response import ResponsesWriter, respond_responses
 
 RESPONSES = Dialect(
     name="responses",

@@ -14,23 +14,14 @@ from typing import Annotated, Any, Final, Literal
 from ...errors import bad_request
 from ...generation import Generation, Thinking
 from ...notes import Notes
-from ..fields import Closed, Open, about, read_as, unknown
-from ..parameters import (
-    Effort,
-    Limit,
-    PromptedRequest,
-    TopLogprobs,
-    constraint_of,
-    limit_of,
-    reports_of,
-    sampling_of,
-    stop_strings,
-)
+from ..fields import Closed, Open, about, read_as
+from ..parameters import Effort, Limit, PromptedRequest, TopLogprobs, limit_of, prompted
 from ..tools import Filled, ToolChoice, read_tool_choice
-from .tools import ResponsesTool, flat_name, read_tools, shell_arguments, without_server_tools
+from ..turns import called, data_url, file_part, image_part, plain, text_part, tool_result, without
+from .tools import SERVER_TOOLS, ResponsesTool, flat_name, read_tools, shell_arguments
 
 _NO_PROMPTS: Final = "the gateway stores no prompt templates: send instructions and input"
-_NO_FILES: Final = "the gateway stores no files: send the image as image_url"
+_NO_FILES: Final = "the gateway stores and fetches no files: send the image as image_url, a text as file_data"
 _LOGPROBS: Final = "message.output_text.logprobs"
 
 
@@ -67,7 +58,16 @@ class InputImage(Closed, tag_field="type", tag="input_image", ignored="prompt_ca
     detail: Annotated[str | None, about("Resolution in which the model sees the image.")] = None
 
 
-Parts = list[InputText | OutputText | PlainText | Refusal | InputImage]
+class InputFile(Closed, tag_field="type", tag="input_file", ignored="detail prompt_cache_breakpoint"):
+    """A file that is text."""
+
+    file_data: Annotated[Filled | None, about("The file as a data URL in base64.")] = None
+    filename: Annotated[str | None, about("Name of the file, which comes before its text.")] = None
+    file_id: Annotated[None, about("Not supported.", refused=_NO_FILES)] = None
+    file_url: Annotated[None, about("Not supported.", refused=_NO_FILES)] = None
+
+
+Parts = list[InputText | OutputText | PlainText | Refusal | InputImage | InputFile]
 
 
 class MessageItem(Closed, tag_field="type", tag="message", ignored="id status phase"):
@@ -250,11 +250,7 @@ class ResponsesRequest(
 
 
 def read_responses(body: dict[str, Any], notes: Notes | None = None) -> Generation:
-    """Read a request.
-
-    Raises:
-        ApiError: a field is wrong or not supported.
-    """
+    """Read a request."""
     notes = notes or Notes()
     asked = read_as(ResponsesRequest, _prepared(body, notes), notes=notes)
     messages = _messages(asked.input)
@@ -263,26 +259,14 @@ def read_responses(body: dict[str, Any], notes: Notes | None = None) -> Generati
     tools, given = read_tools(asked.tools or ())
     effort = asked.reasoning.effort if asked.reasoning is not None else None
     response_format, text = _text(asked.text)
-    constrained = constraint_of(asked)
-    if response_format is not None:
-        if constrained:
-            raise bad_request("text.format", "excludes other restrictions of the output")
-        constrained = {"response_format": response_format}
     return Generation(
-        model=asked.model or "",
+        **prompted(asked, body, notes, response_format, "text.format"),
         messages=messages,
         tools=tools or None,
         tool_choice=read_tool_choice(asked.tool_choice, tools),
-        parallel_tool_calls=asked.parallel_tool_calls is not False,
-        stop=stop_strings(asked.stop),
         max_tokens=limit_of(asked.max_output_tokens, "max_output_tokens"),
-        sampling=sampling_of(asked),
         logprobs=(asked.top_logprobs or 0) if _LOGPROBS in (asked.include or ()) else None,
         thinking=Thinking(enabled=asked.enable_thinking, effort=effort, budget=asked.thinking_budget),
-        template_kwargs=asked.chat_template_kwargs or {},
-        documents=asked.documents,
-        include_reasoning=asked.include_reasoning is not False,
-        stream=asked.stream or False,
         repeated={
             "instructions": asked.instructions,
             "metadata": asked.metadata or {},
@@ -299,10 +283,6 @@ def read_responses(body: dict[str, Any], notes: Notes | None = None) -> Generati
             "tool_choice": body.get("tool_choice") or "auto",
             "top_logprobs": asked.top_logprobs,
         },
-        extra=unknown(ResponsesRequest, body),
-        notes=notes,
-        **constrained,
-        **reports_of(asked),
     )
 
 
@@ -325,10 +305,11 @@ def _prepared(body: dict[str, Any], notes: Notes) -> dict[str, Any]:
         return body
     changed = dict(body)
     if "tools" in body:
-        changed["tools"] = without_server_tools(body["tools"], notes)
-    items = body.get("input")
+        why = "tools of type {} are not available here"
+        changed["tools"] = without(body["tools"], SERVER_TOOLS, "tools", why, notes)
+    items = without(body.get("input"), _SKIPPED, "input", "items of type {} are not known to the model", notes)
     if isinstance(items, list):
-        changed["input"] = [_with_type(item, i) for i, item in enumerate(items) if not _skipped(item, i, notes)]
+        changed["input"] = [_with_type(item, i) for i, item in enumerate(items)]
     return changed
 
 
@@ -338,15 +319,6 @@ def _with_type(item: Any, i: int) -> Any:
     if item.get("type") == "item_reference":
         raise bad_request(f"input[{i}].id", f"no item {str(item.get('id'))[:64]!r} is stored here")
     return {**item, "type": "message"} if item.get("type") in (None, "") else item
-
-
-def _skipped(item: Any, i: int, notes: Notes) -> bool:
-    """True if an item means nothing to a model without OpenAI's servers."""
-    kind = item.get("type") if isinstance(item, dict) else None
-    if kind not in _SKIPPED:
-        return False
-    notes.add(f"input[{i}]: items of type {kind} are not known to the model; left out")
-    return True
 
 
 def _messages(given: str | list[Item]) -> list[dict[str, Any]]:
@@ -381,7 +353,7 @@ class _Turns:
         else:
             content = item.output if isinstance(item, ShellOutputItem) else _content(item.output, f"{path}.output")
             id = item.call_id or getattr(item, "id", None) or ""
-            self.messages.append({"role": "tool", "tool_call_id": id, "content": content})
+            self.messages.append(tool_result(id, content))
         self._last = item
 
     def _message(self, item: MessageItem, path: str) -> None:
@@ -407,35 +379,31 @@ class _Turns:
 def _call(item: CalledItem) -> dict[str, Any]:
     """Return an earlier call as it was offered to the model: as a call of a function."""
     if isinstance(item, ShellCallItem):
-        function = {"name": "local_shell", "arguments": shell_arguments(item.action)}
-        return {"id": item.call_id or item.id or "", "type": "function", "function": function}
+        return called(item.call_id or item.id or "", "local_shell", shell_arguments(item.action))
     if isinstance(item, CustomCallItem):
         arguments = json.dumps({"input": item.input}, ensure_ascii=False)
     else:
         arguments = item.arguments
-    function = {"name": flat_name(item.name, item.namespace), "arguments": arguments}
-    return {"id": item.call_id, "type": "function", "function": function}
+    return called(item.call_id, flat_name(item.name, item.namespace), arguments)
 
 
 def _content(given: str | Parts, path: str) -> Any:
     """Return text, or parts in the shape of Chat Completions."""
-    if isinstance(given, str):
-        return given
-    parts = [_part(part, f"{path}[{i}]") for i, part in enumerate(given)]
-    return parts[0]["text"] if len(parts) == 1 and parts[0]["type"] == "text" else parts
+    return given if isinstance(given, str) else plain([_part(part, f"{path}[{i}]") for i, part in enumerate(given)])
 
 
-def _part(part: _Text | Refusal | InputImage, path: str) -> dict[str, Any]:
+def _part(part: _Text | Refusal | InputImage | InputFile, path: str) -> dict[str, Any]:
     if isinstance(part, _Text):
-        return {"type": "text", "text": part.text}
+        return text_part(part.text)
     if isinstance(part, Refusal):
-        return {"type": "text", "text": part.refusal}
+        return text_part(part.refusal)
+    if isinstance(part, InputFile):
+        if part.file_data is None:
+            raise bad_request(f"{path}.file_data", "is required")
+        return file_part(*data_url(part.file_data), part.filename, f"{path}.file_data")
     if part.image_url is None:
         raise bad_request(f"{path}.image_url", "is required")
-    found: dict[str, Any] = {"type": "image_url", "image_url": {"url": part.image_url}}
-    if part.detail is not None:
-        found["image_url"]["detail"] = part.detail
-    return found
+    return image_part(part.image_url, **({} if part.detail is None else {"detail": part.detail}))
 
 
 def _text(given: TextSettings | None) -> tuple[dict[str, Any] | None, dict[str, Any]]:

@@ -17,7 +17,6 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from ...errors import bad_request
-from ...notes import Notes
 from ..fields import Closed, Open, about
 from ..tools import Filled, Function, custom_tool, function_tool
 
@@ -87,20 +86,6 @@ _SHELL_PARAMETERS: Final[dict[str, Any]] = {
     },
     "required": ["command"],
 }
-
-
-def without_server_tools(tools: Any, notes: Notes) -> Any:
-    """Return the tools without those that OpenAI's servers run."""
-    if not isinstance(tools, list):
-        return tools
-    kept = []
-    for i, tool in enumerate(tools):
-        kind = tool.get("type") if isinstance(tool, dict) else None
-        if isinstance(kind, str) and any(kind == name or kind.startswith(f"{name}_20") for name in SERVER_TOOLS):
-            notes.add(f"tools[{i}]: tools of type {kind} are not available here; left out")
-        else:
-            kept.append(tool)
-    return kept
 
 
 def read_tools(tools: Sequence[ResponsesTool]) -> tuple[list[dict[str, Any]], dict[str, Given]]:
