@@ -18,6 +18,7 @@ import msgspec
 import pytest
 
 from untemplate import OutputParser
+from untemplate.format import Format
 from untemplate_gateway.engines.base import EngineChunk, Health, Job
 from untemplate_gateway.engines.llamacpp import LlamaCppEngine, check_version, default_threads
 from untemplate_gateway.engines.llamacpp_server import LlamaCppServer
@@ -345,9 +346,13 @@ def test_closed_twice_and_not_started(model: Path):
 # -- The same llama.cpp as an upstream ----------------------------------------------------------------------------
 
 
-def upstream(model: Path, act: Callable[[Any], Awaitable[Any]], kind: Any, **settings: Any) -> Any:
+def upstream(
+    model: Path, act: Callable[[Any], Awaitable[Any]], kind: Any, *, format: Format | None = None, **settings: Any
+) -> Any:
     async def behind(engine: LlamaCppEngine) -> Any:
         client = kind(engine._server.url + "/v1", **settings)
+        if format is not None:
+            client.expect(format)
         try:
             await client.start()
             return await act(client)

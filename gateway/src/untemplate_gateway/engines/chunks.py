@@ -5,6 +5,7 @@ Chunks are read as far as possible: a field that is missing or has another type 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
@@ -69,12 +70,12 @@ class ServerChoice(msgspec.Struct, gc=False):
 
 
 class _Cached(msgspec.Struct, gc=False):
-    cached_tokens: int | None = None
+    cached_tokens: Any = None
 
 
 class _Usage(msgspec.Struct, gc=False):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
     prompt_tokens_details: _Cached | None = None
 
 
@@ -87,6 +88,7 @@ class Chunk(msgspec.Struct, gc=False):
 
 
 _T = TypeVar("_T")
+_log: Final = logging.getLogger("untemplate.gateway.engines")
 _MOST_TOKENS: Final = 1 << 32
 _CHUNK: Final = msgspec.json.Decoder(Chunk)
 _LOGPROBS: Final = msgspec.json.Decoder(_Logprobs | None)
@@ -125,16 +127,21 @@ def read_chunk(event: bytes) -> Chunk:
 
 def usage_of(usage: _Usage) -> Usage:
     details = usage.prompt_tokens_details
-    return Usage(
-        prompt_tokens=_count(usage.prompt_tokens),
-        completion_tokens=_count(usage.completion_tokens),
-        cached_tokens=_count(details.cached_tokens) if details is not None else 0,
-    )
+    cached = 0 if details is None else counted(details.cached_tokens)
+    return Usage(counted(usage.prompt_tokens), counted(usage.completion_tokens), cached_tokens=cached)
 
 
-def _count(tokens: int | None) -> int:
-    """Return a number of tokens; 0 for one that cannot be: limits per key and metrics are counted with it."""
-    return tokens if tokens is not None and 0 <= tokens <= _MOST_TOKENS else 0
+def counted(tokens: Any) -> int:
+    """Return a number of tokens that a server reports; 0 if it reports none, or a value that is not a number of tokens.
+
+    Limits per key and metrics add these numbers up. 0 has the gateway count what it has received.
+    """
+    if isinstance(tokens, int) and not isinstance(tokens, bool) and 0 <= tokens <= _MOST_TOKENS:
+        return tokens
+    if tokens is not None:
+        shown = str(tokens)[:40]
+        _log.warning("the upstream reports %s tokens, which cannot be: the gateway counts them itself", shown)
+    return 0
 
 
 def reason_of(reason: str) -> str:

@@ -21,15 +21,15 @@ import msgspec
 
 from untemplate._internal.installed import install_command
 from untemplate.templates import ChatTemplate, TemplateError
-from untemplate.templates._gguf_file import GgufError, control_tokens, read_gguf
+from untemplate.templates._gguf_file import GgufError, read_gguf
 
 from ..errors import ApiError, bad_request, unsupported
 from ..generation import Usage
 from .admission import Turns
-from .base import Embeddings, EngineChunk, EngineError, Job, Scores, Takes, parts_of
+from .base import Embeddings, EngineChunk, EngineError, Job, Scores, parts_of
 from .llamacpp_server import LlamaCppServer
-from .llamacpp_wire import CONSTRAINTS, SAMPLING
 from .openai import OpenAIEngine
+from .vocabulary import ModelTokenizer, gguf_vocabulary
 from .wire import WireError
 
 
@@ -49,9 +49,6 @@ class LlamaCppEngine(OpenAIEngine):
     """
 
     kind = "llamacpp"
-    takes = Takes(
-        grammar="gbnf", logprobs=True, token_ids=True, sampling=frozenset(SAMPLING), constraints=frozenset(CONSTRAINTS)
-    )
 
     def __init__(
         self,
@@ -74,13 +71,13 @@ class LlamaCppEngine(OpenAIEngine):
         self._mmproj = mmproj
         self._extra = dict(extra or {})
         self._server: LlamaCppServer | None = None
-        self._vocabulary: _Vocabulary | None = None
+        self._vocabulary: ModelTokenizer | None = None
 
     async def start(self) -> None:
         if self._server is not None:
             return
         self._check()
-        self._vocabulary, self._ends, template = await asyncio.to_thread(_look_into, self.path)
+        self._vocabulary, self._ends = await asyncio.to_thread(_vocabulary, self.path)
         self._server = server = LlamaCppServer(str(self.path), self._parameters(), self._extra)
         try:
             await asyncio.to_thread(server.load)
@@ -89,7 +86,6 @@ class LlamaCppEngine(OpenAIEngine):
         except BaseException:
             await self.close()
             raise
-        self._template = template  # llama.cpp makes one up for a file without a template
         self._turns = Turns(self._n_parallel, self._context)
 
     async def close(self) -> None:
@@ -145,11 +141,21 @@ class LlamaCppEngine(OpenAIEngine):
 
     async def detokenize(self, token_ids: Sequence[int]) -> str:
         if self._vocabulary is not None:
-            self._vocabulary.check(token_ids)
+            size = self._vocabulary.size
+            for i in token_ids:
+                if not 0 <= i < size:
+                    raise bad_request("tokens", f"{i} is not a token id: the vocabulary has {size} tokens")
         return await super().detokenize(token_ids)
 
     def vocabulary(self) -> Any:
         return self._vocabulary
+
+    def template(self) -> ChatTemplate | None:
+        """Return the file's template: llama.cpp makes one up for a file that has none."""
+        try:
+            return ChatTemplate.load(self.path)
+        except TemplateError:
+            return None
 
     async def embed(self, inputs: Sequence[str | list[int]], dimensions: int | None = None) -> Embeddings:
         if dimensions is not None:
@@ -289,34 +295,6 @@ def check_version(version: str) -> None:
         raise EngineError(problem, status=500, code="engine_missing")
 
 
-# -- The GGUF file ----------------------------------------------------------------------------------------------
-
-
-class _Vocabulary:
-    """The tokens of a GGUF file."""
-
-    def __init__(self, tokens: Sequence[str], added: dict[int, str]) -> None:
-        self._vocab = {token: i for i, token in enumerate(tokens)}
-        self._added = added
-        self._size = len(tokens)
-
-    def check(self, token_ids: Sequence[int]) -> None:
-        """Check that all ids are token ids.
-
-        Raises:
-            ApiError: an id is not in the vocabulary.
-        """
-        for i in token_ids:
-            if not 0 <= i < self._size:
-                raise bad_request("tokens", f"{i} is not a token id: the vocabulary has {self._size} tokens")
-
-    def get_vocab(self) -> dict[str, int]:
-        return self._vocab
-
-    def get_added_tokens_decoder(self) -> dict[int, str]:
-        return self._added
-
-
 _PART: Final = re.compile(r"-\d{5}-of-\d{5}\.gguf$", re.IGNORECASE)
 """Matches a part of a split model. Its size does not show the model's: the first part may have no weights."""
 _SMALL: Final = 64 << 20
@@ -335,23 +313,13 @@ def default_threads(path: Path) -> int:
     return 1 if path.stat().st_size < _SMALL and not _PART.search(path.name) else 0
 
 
-def _look_into(path: Path) -> tuple[_Vocabulary | None, dict[int, str], ChatTemplate | None]:
-    """Return the vocabulary, the tokens that end an output, and the template. Errors in the file are ignored here:
-    llama.cpp reports them.
-    """
+def _vocabulary(path: Path) -> tuple[ModelTokenizer | None, dict[int, str]]:
+    """Return the vocabulary and the tokens that end an output. llama.cpp reports errors in the file."""
     try:
-        fields = read_gguf(path)
-        tokens = fields.get("tokenizer.ggml.tokens")
-        ids = [fields.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom")]
-        added = control_tokens(fields)
-    except GgufError:
-        tokens, ids, added = None, [], {}
-    try:
-        template = ChatTemplate.load(path)
-    except TemplateError:
-        template = None
-    if not isinstance(tokens, list):
-        return None, {}, template
-    vocabulary = _Vocabulary(tokens, added)
+        file = read_gguf(path)
+        vocabulary, tokens = gguf_vocabulary(file, str(path))
+        ids = [file.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom")]
+    except (GgufError, OSError):
+        return None, {}
     ids += [vocabulary.get_vocab().get(text) for text in _ENDS]
-    return vocabulary, {i: tokens[i] for i in ids if isinstance(i, int) and 0 <= i < len(tokens)}, template
+    return vocabulary, {i: tokens[i] for i in ids if isinstance(i, int) and 0 <= i < len(tokens)}

@@ -6,19 +6,16 @@ Pure functions, used where llama.cpp runs in a process of the gateway and where 
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
 from ..errors import ApiError
-from ..generation import Constraint, Sampling, TokenLogprob, Usage
+from ..generation import TokenLogprob, Usage
 from .base import EngineChunk, EngineError, Job
-from .chunks import decoded
-
-SAMPLING: Final = ("stop_token_ids", "ignore_eos")
-CONSTRAINTS: Final = ("grammar", "choice")
+from .chunks import counted, decoded
+from .servers import SERVERS, constrained
 
 
 def completion(job: Job, bos: str = "") -> dict[str, Any]:
@@ -33,11 +30,22 @@ def completion(job: Job, bos: str = "") -> dict[str, Any]:
         "stream": True,
         "return_tokens": True,
         "cache_prompt": True,
-        **sampling_fields(job.sampling),
+        **_sampling(job),
         **({} if job.logprobs is None else {"n_probs": max(1, job.logprobs)}),
         **({} if job.grammar is None else job.grammar.request("llama.cpp")),
-        **({} if job.constraint is None else {"grammar": grammar_of(job.constraint)}),
+        **constrained(job.constraint, SERVERS["llama.cpp"]),
     }
+
+
+def _sampling(job: Job) -> dict[str, Any]:
+    """Return the sampling parameters by llama.cpp's names. The gateway itself ends outputs at tokens of a request."""
+    fields = job.sampling.given()
+    fields.pop("stop_token_ids", None)
+    if "repetition_penalty" in fields:
+        fields["repeat_penalty"] = fields.pop("repetition_penalty")
+    if "logit_bias" in fields:
+        fields["logit_bias"] = [[int(token), bias] for token, bias in fields["logit_bias"].items()]
+    return fields
 
 
 def image_marker(properties: Mapping[str, Any]) -> str | None:
@@ -45,31 +53,6 @@ def image_marker(properties: Mapping[str, Any]) -> str | None:
     modalities, marker = properties.get("modalities"), properties.get("media_marker")
     sees = isinstance(modalities, dict) and modalities.get("vision") is True
     return marker if sees and isinstance(marker, str) and marker else None
-
-
-def grammar_of(constraint: Constraint) -> str:
-    """Return a client's restriction in llama.cpp's grammar language."""
-    if isinstance(constraint.value, str):
-        return constraint.value
-    return "root ::= " + " | ".join(json.dumps(text) for text in constraint.value)
-
-
-def sampling_fields(sampling: Sampling) -> dict[str, Any]:
-    """Return the sampling parameters of a request by llama.cpp's names."""
-    fields = {
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "top_k": sampling.top_k,
-        "min_p": sampling.min_p,
-        "presence_penalty": sampling.presence_penalty,
-        "frequency_penalty": sampling.frequency_penalty,
-        "repeat_penalty": sampling.repetition_penalty,
-        "seed": sampling.seed,
-        "ignore_eos": sampling.ignore_eos,
-    }
-    if sampling.logit_bias:
-        fields["logit_bias"] = [[int(token), bias] for token, bias in sampling.logit_bias.items()]  # type: ignore[assignment]
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 # -- Responses ---------------------------------------------------------------------------------------------------
@@ -83,7 +66,7 @@ class _Likely(msgspec.Struct, gc=False):
 
 
 class _Timings(msgspec.Struct, gc=False):
-    cache_n: int = 0
+    cache_n: Any = 0
     prompt_ms: float = 0.0
     predicted_ms: float = 0.0
 
@@ -99,8 +82,8 @@ class _Answer(msgspec.Struct, gc=False):
     tokens: list[int] = []
     stop: bool = False
     stop_type: str = ""
-    tokens_predicted: int = 0
-    tokens_evaluated: int = 0
+    tokens_predicted: Any = 0
+    tokens_evaluated: Any = 0
     timings: _Timings | None = None
     completion_probabilities: list[_Likely] | None = None
     error: _Error | None = None
@@ -139,29 +122,21 @@ def piece_of(event: bytes, logprobs: int | None) -> EngineChunk:
         ]
     if not answer.stop:
         return EngineChunk(answer.content, answer.tokens, None, likely)
-    usage = Usage(
-        prompt_tokens=answer.tokens_evaluated,
-        completion_tokens=answer.tokens_predicted,
-    )
+    usage = Usage(counted(answer.tokens_evaluated), counted(answer.tokens_predicted))
     if (timings := answer.timings) is not None:
-        usage.cached_tokens = timings.cache_n
+        usage.cached_tokens = counted(timings.cache_n)
         usage.prompt_ns = max(0, int(timings.prompt_ms * 1e6))
         usage.completion_ns = max(0, int(timings.predicted_ms * 1e6))
     reason = "length" if answer.stop_type == "limit" else "stop"
     return EngineChunk(answer.content, answer.tokens, reason, likely, usage)
 
 
-def problem_of(body: bytes) -> str:
-    """Return the message of an error response."""
-    try:
-        return decoded(_REFUSAL, body).error.message
-    except msgspec.DecodeError:
-        return body[:200].decode("utf-8", "replace")
-
-
 def refused(status: int, body: bytes) -> ApiError:
     """Return the error for a request that llama.cpp refuses."""
-    message = problem_of(body)
+    try:
+        message = decoded(_REFUSAL, body).error.message
+    except msgspec.DecodeError:
+        message = body[:200].decode("utf-8", "replace")
     if status == 501 or "is not OAI compatible" in message:
         return ApiError(501, f"llama.cpp: {message}", code="not_supported")
     too_long = ("context" in message and "exceed" in message) or "is too large to process" in message

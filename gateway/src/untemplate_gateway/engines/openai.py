@@ -7,37 +7,28 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, Final
 
 from untemplate.messages import DeltaMessage
 
-from ..generation import Constraint, Generation, TokenLogprob
+from ..generation import Generation, TokenLogprob
 from . import llamacpp_wire
 from .base import EngineChunk, EngineError, Job, Takes
 from .chunks import ServerDelta, ended, ended_early, logprobs_of, parsed_by_server, read_chunk, reason_of, usage_of
+from .servers import constrained
 from .upstream import Upstream
 
 _log: Final = logging.getLogger("untemplate.gateway.engines")
 _SOME: Final = 4096
 """Most tokens of an output if the room for it is unknown."""
 
-_DIALECTS: Final = {"vllm": "structural_tag", "sglang": "structural_tag", "llama.cpp": "gbnf"}
-
-
-_PARSERS_OFF: Final = {
-    "vllm": "start vLLM without --tool-call-parser and --reasoning-parser",
-    "sglang": "start SGLang without --tool-call-parser and --reasoning-parser",
-    "llama.cpp": "start llama-server with --skip-chat-parsing --special",
-}
-
 
 class OpenAIEngine(Upstream):
     """A server's ``/v1/completions``, or llama.cpp's own ``/completion``, which has token ids and grammars.
 
-    llama.cpp returns the text of special tokens only if it gets their names (from ``format``), or runs with
+    llama.cpp returns the text of special tokens only if it gets their names (from its Format), or runs with
     ``--special``. Servers other than vLLM, SGLang and llama.cpp must honour ``skip_special_tokens``; otherwise markers
     that are special tokens are lost.
 
@@ -45,28 +36,11 @@ class OpenAIEngine(Upstream):
         url: URL of the server, with or without ``/v1``.
         model: name of the model at the server; may be empty if the server has only one.
         api_key: sent as ``Authorization: Bearer``.
-        headers: sent with every request.
         connect_timeout: connection timeout in seconds.
         read_timeout: seconds that the server may be silent; 0 for no limit.
         retries: further attempts after a failed connection, 429, 502 or 503.
         concurrency: requests that the server gets at a time; further ones wait, and owners take turns; 0: no limit.
-        max_connections: requests at a time; further ones wait.
-        format: the Format of the model's output, if it is known.
     """
-
-    takes = Takes(logprobs=True)
-
-    async def start(self) -> None:
-        await super().start()
-        self.takes = Takes(
-            grammar=_DIALECTS.get(self.server),
-            logprobs=True,
-            prompt_logprobs=self.server in ("vllm", "sglang"),
-            token_ids=bool(self.server),
-            sampling=_sampled(self.server),
-            constraints=_constraints(self.server),
-            images=llamacpp_wire.image_marker(self._properties),
-        )
 
     def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         return self._native(job) if self.server == "llama.cpp" else self._completions(job)
@@ -81,7 +55,7 @@ class OpenAIEngine(Upstream):
             **({} if job.logprobs is None else {"logprobs": job.logprobs}),
             **({"echo": True} if job.echo else {}),
             **({} if job.grammar is None else job.grammar.request(self.server)),
-            **_constrained(job.constraint, self.server),
+            **constrained(job.constraint, self._kind),
         }
         ours = self._ours
         if self.server == "vllm" and not job.raw:
@@ -105,7 +79,7 @@ class OpenAIEngine(Upstream):
                         last = EngineChunk(text, ids, reason_of(choice.finish_reason), likely)
                 if last is not None and usage is not None:
                     last.usage = usage
-                    turn.cost = usage.total_tokens
+                    turn.cost = usage.total_tokens or turn.cost
         yield ended(last)
 
     async def _native(self, job: Job, tokens: int = 0) -> AsyncGenerator[EngineChunk, None]:
@@ -122,7 +96,7 @@ class OpenAIEngine(Upstream):
                 piece = llamacpp_wire.piece_of(event, job.logprobs)
                 turn.add(len(piece.token_ids) or 1)
                 if piece.usage is not None:
-                    turn.cost = piece.usage.total_tokens
+                    turn.cost = piece.usage.total_tokens or turn.cost
                 if held is not None:
                     if piece.finish_reason == "stop":
                         held.text = held.text.removesuffix(self._ends[held.token_ids[-1]])
@@ -171,24 +145,6 @@ class OpenAIChatEngine(Upstream):
     takes = Takes(logprobs=True, messages=True, tool_choice=True)
     _has_warned = False
 
-    async def start(self) -> None:
-        await super().start()
-        if self.server == "sglang":
-            self._ours["separate_reasoning"] = False
-        elif self.server == "llama.cpp":
-            self._ours |= {"reasoning_format": "none", "parse_tool_calls": False}
-        elif not self.server:
-            del self._ours["return_token_ids"]
-        self.takes = Takes(
-            grammar="structural_tag" if self.server == "vllm" else None,
-            logprobs=True,
-            messages=True,
-            tool_choice=True,
-            token_ids=self.server in ("vllm", "sglang"),
-            sampling=_sampled(""),
-            constraints=_constraints(self.server),
-        )
-
     async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
         request = job.request
         if request is None:
@@ -214,19 +170,15 @@ class OpenAIChatEngine(Upstream):
                         last = EngineChunk(finish_reason=reason_of(choice.finish_reason))
                 if last is not None and chunk.usage is not None:
                     last.usage = usage_of(chunk.usage)
-                    turn.cost = last.usage.total_tokens
+                    turn.cost = last.usage.total_tokens or turn.cost
         yield ended(last)
 
     def warn(self, what: str) -> None:
         """Log once that the server parses: what its parser breaks or drops cannot be mended here."""
         if not self._has_warned:
             self._has_warned = True
-            remedy = _PARSERS_OFF.get(
-                self.server, "turn its parsers off, or use --upstream, which reads its completions"
-            )
-            _log.warning(
-                "upstream %s, model %r: %s; what its parser breaks stays broken: %s", self.url, self.model, what, remedy
-            )
+            said = "upstream %s, model %r: %s; what its parser breaks stays broken: %s"
+            _log.warning(said, self.url, self.model, what, self._kind.parsers_off)
 
     def close_of_reasoning(self) -> str:
         """Return the marker that closes reasoning: the server removed it after reasoning that the prompt had opened."""
@@ -260,7 +212,7 @@ class OpenAIChatEngine(Upstream):
             fields["max_tokens"] = job.max_tokens
         if request.response_format is not None and job.grammar is None:
             fields["response_format"] = request.response_format
-        fields |= _constrained(job.constraint, self.server)
+        fields |= constrained(job.constraint, self._kind)
         if request.documents is not None:
             fields["documents"] = request.documents
         if job.logprobs is not None:
@@ -310,31 +262,3 @@ class _HalfParsed:
                 yield EngineChunk(self._engine.close_of_reasoning())
             yield EngineChunk(delta.content or "", ids, None, likely)
         yield from (EngineChunk(delta=part) for part in parts if part.tool_calls is not None)
-
-
-def _sampled(server: str) -> frozenset[str]:
-    """Return the names that `Takes.sampling` has for a kind of server. An unknown one decides itself."""
-    return frozenset(
-        llamacpp_wire.SAMPLING if server == "llama.cpp" else ("stop_token_ids", "min_tokens", "ignore_eos")
-    )
-
-
-def _constraints(server: str) -> frozenset[str]:
-    """Return the kinds of restriction that a kind of server follows."""
-    if server == "llama.cpp":
-        return frozenset(llamacpp_wire.CONSTRAINTS)
-    return frozenset(("grammar", "regex", "choice"))
-
-
-def _constrained(constraint: Constraint | None, server: str) -> dict[str, Any]:
-    """Return the fields that carry a client's restriction to a server."""
-    if constraint is None:
-        return {}
-    kind, value = constraint.kind, constraint.value
-    if server == "llama.cpp":
-        return {"grammar": llamacpp_wire.grammar_of(constraint)}
-    if server == "sglang":
-        if not isinstance(value, str):
-            return {"regex": "|".join(map(re.escape, value))}
-        return {"ebnf" if kind == "grammar" else kind: value}
-    return {"structured_outputs": {kind: value}}

@@ -14,7 +14,7 @@ import random
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import msgspec
 
@@ -24,8 +24,9 @@ from untemplate.templates import ChatTemplate, TemplateError
 from ..errors import ApiError
 from ..request_context import current
 from .admission import STEP, Turn, Turns
-from .base import Embeddings, Engine, EngineError, Health, Job, Scores
-from .llamacpp_wire import refused
+from .base import Embeddings, Engine, EngineError, Health, Job, Scores, Takes
+from .llamacpp_wire import image_marker, refused
+from .servers import SERVERS, UNKNOWN, Server
 from .vectors import embeddings_of, scores_of
 from .wire import Client, Response, WireError, events
 
@@ -38,24 +39,12 @@ _BYTES: Final = 4
 _LONGEST_WAIT: Final = 10.0
 """Seconds. If a server asks for a longer wait, the request is not repeated."""
 
-_OURS: Final = {
-    "vllm": {
-        "skip_special_tokens": False,
-        "spaces_between_special_tokens": False,
-        "return_token_ids": True,
-    },
-    "sglang": {"skip_special_tokens": False, "return_token_ids": True},
-    "llama.cpp": {},
-    "": {"skip_special_tokens": False, "return_token_ids": True},
-}
-"""Fields beyond OpenAI's API for each kind of server: they request text with special tokens, and token ids."""
-
 
 class Upstream(Engine):
     """Base class of both modes; see `OpenAIEngine` for the arguments."""
 
     kind = "openai"
-    _path: ClassVar[str]
+    takes = Takes(logprobs=True)
 
     def __init__(
         self,
@@ -64,13 +53,10 @@ class Upstream(Engine):
         model: str = "",
         wanted: str = "",
         api_key: str = "",
-        headers: Mapping[str, str] | None = None,
         connect_timeout: float = 5.0,
         read_timeout: float = 300.0,
         retries: int = 2,
         concurrency: int = 0,
-        max_connections: int = 1024,
-        format: Format | None = None,
     ) -> None:
         # Without the password, because logs contain the URL.
         self.url = re.sub(r"(?<=://)[^/?#]*@", "", url).rstrip("/").removesuffix("/v1")
@@ -80,16 +66,12 @@ class Upstream(Engine):
         self.server = ""
         """``vllm``, ``sglang``, ``llama.cpp``, or empty if unknown. Detected at the start, like ``context_length``."""
         self.context_length: int | None = None
-        self.format = format
-        """The Format of the server's model; may be set later, but before the first job."""
-        sent = dict(headers or {})
-        if api_key:
-            sent["authorization"] = f"Bearer {api_key}"
+        self.format: Format | None = None
+        """The Format of the server's model (`expect`)."""
         self._settings: dict[str, Any] = {
-            "headers": sent,
+            "headers": {"authorization": f"Bearer {api_key}"} if api_key else {},
             "connect_timeout": connect_timeout,
             "read_timeout": read_timeout,
-            "max_connections": max_connections,
         }
         self._retries = retries
         self._turns = Turns(concurrency)
@@ -117,7 +99,22 @@ class Upstream(Engine):
         except BaseException:
             await self.close()
             raise
-        self._ours = {"stream_options": {"include_usage": True}, **_OURS[self.server]}
+        kind, chat = self._kind, self.takes.messages
+        fields = kind.chat_fields if chat else kind.fields
+        self._ours = {"stream_options": {"include_usage": True}, **fields}
+        self.takes = msgspec.structs.replace(
+            self.takes,
+            grammar=kind.chat_grammar if chat else kind.grammar,
+            prompt_logprobs=kind.echoes and not chat,
+            token_ids="return_token_ids" in fields if chat else bool(self.server),
+            sampling=UNKNOWN.sampling if chat else kind.sampling,
+            constraints=kind.constraints,
+            images=None if chat else image_marker(self._properties),
+        )
+
+    @property
+    def _kind(self) -> Server:
+        return SERVERS.get(self.server, UNKNOWN)
 
     def expect(self, format: Format) -> None:
         self.format = format
@@ -182,14 +179,11 @@ class Upstream(Engine):
 
     async def _named(self) -> str:
         """Return the kind of a server whose list of models does not show it."""
-        for path, key, name in (
-            ("/version", "version", "vllm"),
-            ("/get_model_info", "model_path", "sglang"),
-            ("/props", "default_generation_settings", "llama.cpp"),
-        ):
+        for server in SERVERS.values():
+            path, key = server.known_by
             status, found, _ = await self._get(path)
             if status == 200 and isinstance(found, dict) and key in found:
-                return name
+                return server.name
         return ""
 
     async def health(self) -> Health:
@@ -206,25 +200,20 @@ class Upstream(Engine):
         return await self._tokens(text, special=special)
 
     async def _tokens(self, text: str, *, special: bool = True, add_special: bool = False) -> list[int]:
+        if not self.server:
+            raise NotImplementedError
         if self.server == "llama.cpp":
             body = {"content": text, "add_special": add_special, "parse_special": special}
-        elif self.server in ("vllm", "sglang"):
-            body = {"model": self.model, "prompt": text, "add_special_tokens": add_special}
         else:
-            raise NotImplementedError
+            body = {"model": self.model, "prompt": text, "add_special_tokens": add_special}
         ids: list[int] = await self._asked("/tokenize", body, "tokens", list)
         return ids
 
     async def detokenize(self, token_ids: Sequence[int]) -> str:
-        body: dict[str, Any] = {"tokens": list(token_ids)}
-        if self.server == "llama.cpp":
-            key = "content"
-        elif self.server in ("vllm", "sglang"):
-            body["model"] = self.model
-            key = "prompt" if self.server == "vllm" else "text"
-        else:
+        if not self.server:
             raise NotImplementedError
-        text: str = await self._asked("/detokenize", body, key, str)
+        body = {"model": self.model, "tokens": list(token_ids)}
+        text: str = await self._asked("/detokenize", body, self._kind.text_key, str)
         return text
 
     async def embed(self, inputs: Sequence[str | list[int]], dimensions: int | None = None) -> Embeddings:

@@ -7,17 +7,18 @@ from typing import Any, TypeVar
 import msgspec
 
 from .base import Embeddings, EngineError, Scores
+from .chunks import counted
 
 _T = TypeVar("_T")
 
 
 class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    total_tokens: int | None = None
+    prompt_tokens: Any = None
+    total_tokens: Any = None
 
     @property
     def tokens(self) -> int:
-        return max(self.prompt_tokens or self.total_tokens or 0, 0)
+        return counted(self.prompt_tokens) or counted(self.total_tokens)
 
 
 class _Embedding(msgspec.Struct):

@@ -15,36 +15,12 @@ from typing import Final
 
 from untemplate._internal.tokens.decoding import BYTE_LEVEL
 from untemplate.errors import TokenizerError
-from untemplate.templates._gguf_file import Gguf, GgufError, control_tokens, read_gguf
+from untemplate.templates._gguf_file import GgufError, read_gguf
 
+from ..engines.vocabulary import ModelTokenizer, gguf_vocabulary
 from .checkpoint import Checkpoint, read_json
 
 __all__ = ["ModelTokenizer", "TokenizerError", "resolve_tokenizer"]
-
-
-class ModelTokenizer:
-    """A model's vocabulary.
-
-    Args:
-        vocab: token → id, special tokens included.
-        added: the tokens that are not made by merges.
-        source: the file that it was read from.
-    """
-
-    def __init__(self, vocab: Mapping[str, int], added: Iterable[str], source: str) -> None:
-        self._vocab = dict(vocab)
-        self._added = {self._vocab[text]: text for text in added if text in self._vocab}
-        self.source = source
-
-    def get_vocab(self) -> dict[str, int]:
-        return self._vocab
-
-    def get_added_tokens_decoder(self) -> dict[int, str]:
-        """Return the added tokens: text that spells one of their names is no marker."""
-        return self._added
-
-    def __repr__(self) -> str:
-        return f"ModelTokenizer({self.source!r}, {len(self._vocab)} tokens)"
 
 
 def resolve_tokenizer(checkpoint: Checkpoint) -> ModelTokenizer:
@@ -55,7 +31,7 @@ def resolve_tokenizer(checkpoint: Checkpoint) -> ModelTokenizer:
     """
     looked: list[str] = []
     # The engine uses the vocabulary in a GGUF file; files next to it may belong to another model.
-    found = _of_gguf(checkpoint, looked) if checkpoint.kind == "gguf" else _of_folder(checkpoint.path, looked)
+    found = _of_gguf(checkpoint.path, looked) if checkpoint.kind == "gguf" else _of_folder(checkpoint.path, looked)
     if found is None:
         raise TokenizerError(f"{checkpoint.name}: no tokenizer ({'; '.join(looked)})")
     return found
@@ -137,18 +113,12 @@ def _added(folder: Path) -> dict[str, int]:
     return found
 
 
-def _of_gguf(checkpoint: Checkpoint, looked: list[str]) -> ModelTokenizer | None:
+def _of_gguf(path: Path, looked: list[str]) -> ModelTokenizer | None:
     try:
-        gguf: Gguf = read_gguf(checkpoint.path)
-        tokens = gguf.get("tokenizer.ggml.tokens")
+        return gguf_vocabulary(read_gguf(path), str(path))[0]
     except (GgufError, OSError) as error:
         looked.append(str(error))
         return None
-    if not isinstance(tokens, list) or not tokens:
-        looked.append("the GGUF file has no vocabulary")
-        return None
-    vocab = {str(text): i for i, text in enumerate(tokens)}
-    return ModelTokenizer(vocab, control_tokens(gguf).values(), str(checkpoint.path))
 
 
 _CHARACTERS: Final = {byte: character for character, byte in BYTE_LEVEL.items()}
