@@ -261,29 +261,33 @@ async def send_stream(
         silence: seconds without a frame after which a ping is sent; 0 for no pings.
     """
     clock = asyncio.get_running_loop().time
+    last, begun, beginning = clock(), False, asyncio.Lock()
 
     async def begin() -> None:
+        nonlocal begun
         fixed = [
             (b"content-type", media_type.encode()),
             (b"cache-control", b"no-cache"),
             (b"x-accel-buffering", b"no"),  # otherwise nginx would collect frames
         ]
-        await send({"type": "http.response.start", "status": 200, "headers": fixed + headers()})
+        async with beginning:
+            if not begun:
+                await send({"type": "http.response.start", "status": 200, "headers": fixed + headers()})
+                begun = True
 
     async def keep_alive() -> None:
         while True:
             await asyncio.sleep(max(0.0, last + silence - clock()))
             if clock() - last >= silence:
+                await begin()
                 await send({"type": "http.response.body", "body": ping, "more_body": True})
                 await asyncio.sleep(silence)
 
-    pinging = ping if silence else b""
-    first = await _first(frames, silence if pinging else None, begin, send, ping)
-    last = clock()
-    keeper = asyncio.create_task(keep_alive()) if pinging else None
+    keeper = asyncio.create_task(keep_alive()) if ping and silence else None
     try:
-        await send({"type": "http.response.body", "body": first, "more_body": True})
         async for frame in frames:
+            if not begun:
+                await begin()
             if frame:
                 last = clock()
                 await send({"type": "http.response.body", "body": frame, "more_body": True})
@@ -292,32 +296,6 @@ async def send_stream(
             keeper.cancel()
             await asyncio.gather(keeper, return_exceptions=True)
     await send({"type": "http.response.body", "body": b""})
-
-
-async def _first(
-    frames: AsyncGenerator[bytes, None],
-    silence: float | None,
-    begin: Callable[[], Awaitable[None]],
-    send: Send,
-    ping: bytes,
-) -> bytes:
-    """Send the head and wait for the first frame. If it takes long, the head goes out earlier, and pings follow it."""
-    waiting = asyncio.ensure_future(anext(frames))
-    begun = False
-    try:
-        while not (await asyncio.wait((waiting,), timeout=silence))[0]:
-            if not begun:
-                begun = True
-                await begin()
-            await send({"type": "http.response.body", "body": ping, "more_body": True})
-        if not begun and waiting.exception() is None:
-            await begin()
-        return await waiting
-    finally:
-        if not waiting.done():
-            waiting.cancel()
-            await asyncio.gather(waiting, return_exceptions=True)
-        del waiting  # its error refers to this frame
 
 
 async def while_connected(
