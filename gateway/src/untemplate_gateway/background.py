@@ -26,8 +26,9 @@ from .store import UNFINISHED, Kept
 from .threads import in_thread
 
 if TYPE_CHECKING:
+    from .app import Gateway
     from .asgi import Message, Scope
-    from .exchange import Exchange, Gateway
+    from .exchange import Exchange
 
 RESPONSE: Final = "untemplate.response"
 """Key of the scope of a request in the background: the id of its response, without ``resp_``."""
