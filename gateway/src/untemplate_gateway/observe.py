@@ -10,15 +10,15 @@ import json
 import logging
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
+
+from untemplate.errors import SettingsError
 
 from .errors import ApiError
 from .generation import Ended, Usage
@@ -286,16 +286,17 @@ def _printable(text: str) -> str:
 class RawLog:
     """Appends raw outputs to a file, one JSON object a line (``--log-raw``)."""
 
-    def __init__(self, path: str | Path) -> None:
-        self._file: TextIO = open(path, "a", encoding="utf-8")  # noqa: SIM115 - closed by close()
-        self._lock = threading.Lock()
+    def __init__(self, path: str) -> None:
+        try:
+            self._file = logging.FileHandler(path, encoding="utf-8")
+        except OSError as error:
+            raise SettingsError(f"log_raw {path}: {error.strerror or error}") from None
 
     def write(self, record: Record) -> None:
         """Write the outputs of a request that has ended."""
         if record.model is None:
             return
         fmt = record.model.parser.format
-        lines = []
         for ended in record.ended:
             line = {
                 "request": record.id,
@@ -307,10 +308,7 @@ class RawLog:
                 "raw": ended.raw,
                 "message": ended.parsed.message(),
             }
-            lines.append(json.dumps(line) + "\n")
-        with self._lock:
-            self._file.writelines(lines)
-            self._file.flush()
+            self._file.handle(logging.makeLogRecord({"msg": json.dumps(line)}))
 
     def close(self) -> None:
         self._file.close()
