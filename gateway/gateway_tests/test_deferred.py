@@ -33,6 +33,6 @@ def test_a_gateway_that_cannot_start_says_why_and_closes_its_models(tmp_path: Pa
 
     app = DeferredGateway(Settings(model="replay:hermes", log_raw=str(log), log_raw_consent=True))
     asyncio.run(app({"type": "lifespan"}, receive, send))
-    problem = f"[Errno 2] No such file or directory: {str(log)!r}"
+    problem = f"log_raw {log}: No such file or directory"
     assert sent == [{"type": "lifespan.startup.failed", "message": problem}]
     assert len(closed) == 1

@@ -9,7 +9,30 @@ from .app import Gateway, create_app
 from .asgi import Receive, Scope, Send
 from .errors import ApiError
 from .manager.opening import open_manager
-from .settings import Settings
+from .settings import Settings, SettingsError
+
+
+async def open_gateway(settings: Settings) -> Gateway:
+    """Load the models, and return the application that serves them.
+
+    Raises:
+        SettingsError: the gateway cannot start; the message has the reason.
+    """
+    try:
+        manager = await open_manager(settings)
+        try:
+            return create_app(manager, settings)
+        except BaseException:
+            await manager.close(timeout=0)
+            raise
+    except SettingsError:
+        raise
+    except ModuleNotFoundError as error:
+        raise SettingsError(f"this engine needs the package {error.name}, which is not installed") from None
+    except ApiError as error:
+        raise SettingsError(f"{error.message}: {error.detail}" if error.detail else error.message) from None
+    except (ValueError, OSError, ImportError) as error:  # files, the hub, packages
+        raise SettingsError(str(error)) from None
 
 
 class DeferredGateway:
@@ -39,15 +62,9 @@ class DeferredGateway:
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         try:
-            manager = await open_manager(self.settings)
-            try:
-                self.gateway = create_app(manager, self.settings)
-            except BaseException:
-                await manager.close(timeout=0)
-                raise
-        except (ValueError, OSError, ImportError, ApiError) as error:  # settings, files, the hub, packages, engines
-            reason = f"{error.message}: {error.detail}" if isinstance(error, ApiError) and error.detail else str(error)
-            await send({"type": "lifespan.startup.failed", "message": reason})
+            self.gateway = await open_gateway(self.settings)
+        except SettingsError as error:
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
         await send({"type": "lifespan.startup.complete"})
         await receive()

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from untemplate._internal.cli.common import UsageError, print_json, print_text, table
@@ -147,7 +148,6 @@ def _run_workers(settings: Settings, again: Callable[[], Settings]) -> None:
 
     try:
         with _bound(settings) as bound:
-            assert bound is not None
             run_workers(settings, bound, again, lambda: _greet_of_workers(_url(settings, bound), settings))
     except SettingsError as error:
         raise UsageError(str(error)) from None
@@ -173,55 +173,34 @@ def _check_public(settings: Settings) -> None:
     )
 
 
-async def _serve(settings: Settings, bound: socket.socket | None, show: bool, again: Callable[[], Settings]) -> None:
-    from ..app import create_app
+async def _serve(settings: Settings, bound: socket.socket, show: bool, again: Callable[[], Settings]) -> None:
     from ..connections import ServerConfig, allow_open_files, read_certificate
-    from ..errors import ApiError
-    from ..manager.checkpoint import CheckpointError
-    from ..manager.hub import HubError
-    from ..manager.opening import open_manager
+    from ..deferred import open_gateway
     from ..settings import SettingsError
 
     try:
         read_certificate(None, settings)
-        manager = await open_manager(settings)
-    except (SettingsError, CheckpointError, HubError) as error:
+        app = await open_gateway(settings)
+    except SettingsError as error:
         raise UsageError(str(error)) from None
-    except ApiError as error:
-        raise UsageError(f"{error.message}: {error.detail}" if error.detail else error.message) from None
-    except ModuleNotFoundError as error:
-        raise UsageError(f"this engine needs the package {error.name}, which is not installed") from None
+    allow_open_files(settings.max_connections)
+    config = ServerConfig(app, settings)
+    reloading = asyncio.create_task(_at_sighup(partial(_reload, app, again, config)))
     try:
-        try:
-            app = create_app(manager, settings)
-        except OSError as error:
-            raise UsageError(f"log_raw {settings.log_raw}: {error.strerror or error}") from None
-        except SettingsError as error:
-            raise UsageError(str(error)) from None
-        allow_open_files(settings.max_connections)
-        config = ServerConfig(app, settings, uds=settings.uds or None)
-        _at_sighup(partial(_reload, app, again, config))
-        await _listen(config, manager, settings, bound, show and bound is not None)
+        await _listen(config, app.manager, settings, bound, show and not settings.uds)
     finally:
-        await manager.close(timeout=0)
+        reloading.cancel()
+        await app.manager.close(timeout=0)
 
 
-def _at_sighup(again: Callable[[], Coroutine[Any, Any, None]]) -> None:
+async def _at_sighup(again: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Call a function at each SIGHUP; calls run one after the other."""
-    tasks: set[asyncio.Task[None]] = set()
-    one = asyncio.Lock()
-
-    async def in_turn() -> None:
-        async with one:
-            await again()
-
-    def reload() -> None:
-        task = asyncio.get_running_loop().create_task(in_turn())
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-
     if hasattr(signal, "SIGHUP"):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload)
+        came = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, came.set)
+        while await came.wait():
+            came.clear()
+            await again()
 
 
 async def _reload(app: Gateway, again: Callable[[], Settings], config: ServerConfig) -> None:
@@ -250,7 +229,7 @@ async def _reload(app: Gateway, again: Callable[[], Settings], config: ServerCon
 
 
 async def _listen(
-    config: uvicorn.Config, manager: Manager, settings: Settings, bound: socket.socket | None, show: bool
+    config: uvicorn.Config, manager: Manager, settings: Settings, bound: socket.socket, show: bool
 ) -> None:
     """Run the server until a signal ends it. Running requests may finish within the grace period."""
     import uvicorn
@@ -278,7 +257,7 @@ async def _listen(
                 task.get_loop().call_soon_threadsafe(task.cancel)
             _log.info("shutting down: running requests may take %g s more", settings.shutdown_grace)
 
-    await Server(config).serve(sockets=None if bound is None else [bound])
+    await Server(config).serve(sockets=[bound])
 
 
 async def _tour(url: str, model: str, settings: Settings) -> None:
@@ -299,39 +278,28 @@ async def _tour(url: str, model: str, settings: Settings) -> None:
 
 
 @contextlib.contextmanager
-def _bound(settings: Settings) -> Iterator[socket.socket | None]:
-    """Yield the socket to listen on; ``None`` for a Unix socket, which uvicorn makes, unless workers share it."""
-    if settings.uds and settings.workers == 1:
-        yield None
-        return
-    if settings.uds:
-        with socket.socket(socket.AF_UNIX) as bound:
-            try:
-                bound.bind(settings.uds)
-                os.chmod(settings.uds, 0o666)  # as uvicorn
-            except OSError as error:
-                raise UsageError(f"uds {settings.uds}: {error.strerror or error}") from None
-            try:
-                yield bound
-            finally:
-                os.unlink(settings.uds)
-        return
-    host, port = settings.host, settings.port
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        bound = socket.socket(family, kind, protocol)
+def _bound(settings: Settings) -> Iterator[socket.socket]:
+    """Yield the socket to listen on."""
+    host, port, path = settings.host, settings.port, settings.uds
+    with contextlib.ExitStack() as stack:
         try:
+            if path:
+                found: tuple[Any, ...] = (socket.AF_UNIX, socket.SOCK_STREAM, 0, "", path)
+            else:
+                found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+            family, kind, protocol, _, address = found
+            bound = stack.enter_context(socket.socket(family, kind, protocol))
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if path and Path(path).is_socket():  # of a server that was killed
+                os.unlink(path)
             bound.bind(address)
-        except OSError:
-            bound.close()
-            raise
-    except OSError as error:
-        hint = "; --port 0 chooses a free one" if error.errno == errno.EADDRINUSE else ""
-        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}{hint}") from None
-    with bound:
+            if path:
+                stack.callback(os.unlink, path)
+                os.chmod(path, 0o666)  # as uvicorn
+        except OSError as error:
+            where = f"uds {path}" if path else f"cannot listen on {host}:{port}"
+            hint = "; --port 0 chooses a free one" if not path and error.errno == errno.EADDRINUSE else ""
+            raise UsageError(f"{where}: {error.strerror or error}{hint}") from None
         yield bound
 
 
@@ -344,10 +312,10 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-def _url(settings: Settings, bound: socket.socket | None) -> str:
+def _url(settings: Settings, bound: socket.socket) -> str:
     """Return the URL of the server as seen from this machine."""
     scheme = "https" if settings.tls_cert else "http"
-    if bound is None or settings.uds:
+    if settings.uds:
         return f"{scheme}://localhost{settings.root_path}"
     host, port = bound.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
