@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 import pickletools
+import sys
 import threading
 import time
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 
 from untemplate.formats import UnknownFormatError, named
 from untemplate.templates import ChatTemplate, TemplateError, TemplateLimitError
-from untemplate_gateway import rendering, threads
+from untemplate_gateway import processes, rendering, threads
 from untemplate_gateway.errors import ApiError
 from untemplate_gateway.processes import Worker, Workers, packed
 from untemplate_gateway.rendering import APART, render
@@ -196,21 +197,27 @@ class Touch:
         return open, (self.path, "w")
 
 
+def answering(answer: bytes) -> str:
+    """Return the program of a worker that gives one answer to every job."""
+    read = "head = sys.stdin.buffer.read(12); sys.stdin.buffer.read(int.from_bytes(head[8:], 'big'))"
+    write = f"sys.stdout.buffer.write(head[:8] + {len(answer).to_bytes(4, 'big') + answer!r}); sys.stdout.flush()"
+    return f"import sys\nwhile True: {read}; {write}"
+
+
 @pytest.mark.parametrize("sign", [b"", b"=", b"!"])
 def test_an_answer_of_a_worker_is_data(sign: bytes, tmp_path: Path) -> None:
-    answer = sign + pickle.dumps((Touch(str(tmp_path / "touched")), None))
-    workers = Workers(f"import sys; sys.stdout.buffer.write({len(answer).to_bytes(4, 'big') + answer!r})")
+    workers = Workers(answering(sign + pickle.dumps((Touch(str(tmp_path / "touched")), None))))
     try:
         with pytest.raises(msgspec.DecodeError):
             workers.do(b"")
+        assert workers.idle == []
     finally:
         workers.close()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_error_of_a_worker_is_one_of_the_table() -> None:
-    answer = b"!" + msgspec.json.encode(("SystemExit", "no", {}))
-    workers = Workers(f"import sys; sys.stdout.buffer.write({len(answer).to_bytes(4, 'big') + answer!r})")
+    workers = Workers(answering(b"!" + msgspec.json.encode(("SystemExit", "no", {}))))
     try:
         with pytest.raises(RuntimeError, match=r"^no$"):
             workers.do(b"")
@@ -219,7 +226,7 @@ def test_an_error_of_a_worker_is_one_of_the_table() -> None:
 
 
 def test_an_answer_that_is_too_long_is_not_read() -> None:
-    head = ((64 << 20) + 1).to_bytes(4, "big")
+    head = ((64 << 20) + 1).to_bytes(12, "big")
     workers = Workers(f"import sys, time; sys.stdout.buffer.write({head!r}); sys.stdout.flush(); time.sleep(3600)")
     try:
         with pytest.raises(RuntimeError, match="the worker process has ended"):
@@ -227,6 +234,33 @@ def test_an_answer_that_is_too_long_is_not_read() -> None:
         assert workers.idle == []
     finally:
         workers.close()
+
+
+def test_a_captured_worker_cannot_answer_the_next_client() -> None:
+    """It writes the next answer in advance: the number of the next job is not known to it, and it is killed."""
+    workers = Workers()
+    try:
+        assert workers.do(packed(_write_ahead)) == "mine"
+        [worker] = workers.idle
+        with pytest.raises(RuntimeError, match="the worker process has ended"):
+            workers.do(packed(len, "the next client"))
+        assert workers.idle == []
+        assert worker.process is not None
+        assert worker.process.returncode == -9
+        assert workers.do(packed(len, "after it")) == 8
+    finally:
+        workers.close()
+
+
+def _write_ahead() -> str:
+    """Answer this job at once, so that the answer of the worker itself is left for the next one."""
+    frame = sys._getframe()
+    while "job" not in frame.f_locals:
+        assert frame.f_back is not None
+        frame = frame.f_back
+    number: int = frame.f_locals["job"][0]
+    processes._send(sys.stdout.buffer, number, b'="mine"')
+    return "of the next client"
 
 
 def test_what_clients_send_goes_to_workers_as_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

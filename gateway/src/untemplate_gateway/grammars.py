@@ -57,7 +57,7 @@ class GrammarCompiler:
         schemas = msgspec.json.encode((order.tools, order.response_format))
         if _is_cheap(schemas):
             return parser.grammar(**msgspec.structs.asdict(order))
-        job = packed(_made, parser.format, msgspec.json.encode(order), _ids_of(parser) or None)
+        job = packed(_made, parser.format, _ids_of(parser) or None, **msgspec.structs.asdict(order))
         key = hashlib.sha256(job).digest()
         found = self._cache.pop(key, None) or await self._compiled(job)
         self._cache[key] = found
@@ -75,10 +75,8 @@ class GrammarCompiler:
         return grammar
 
 
-def _made(format: Format, order: bytes, tokens: dict[str, int] | None) -> Grammar:
-    """Return the grammar of an order, given as JSON."""
-    fields = msgspec.structs.asdict(msgspec.json.decode(order, type=GrammarOrder))
-    return make_grammar(format, **fields, tokens=tokens)
+def _made(format: Format, tokens: dict[str, int] | None, /, **order: Any) -> Grammar:
+    return make_grammar(format, tokens=tokens, **order)
 
 
 def _is_cheap(schemas: bytes) -> bool:

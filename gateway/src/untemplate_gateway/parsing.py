@@ -6,7 +6,6 @@ with its client.
 
 from __future__ import annotations
 
-import atexit
 from typing import Any, Final
 
 import msgspec
@@ -31,7 +30,6 @@ _MOST: Final = 1_000_000
 _PIECE: Final = 32_768
 _CONTEXT: Final = ("tools", "tool_choice", "messages", "prompt", "token_ids", "finish_reason", "spans")
 _WORKERS: Final = Workers()
-atexit.register(_WORKERS.close)
 
 
 async def parse(exchange: Exchange) -> None:
@@ -49,7 +47,7 @@ async def parse(exchange: Exchange) -> None:
                 parser = model.parser
             shown = await in_slow_thread(_report, parser, asked)
         else:
-            shown = await _WORKERS.run(packed(_report_of_named, msgspec.json.encode(asked)))
+            shown = await _WORKERS.run(packed(_report_of_named, asked=asked))
     except FormatError as error:
         raise bad_request("format", str(error)) from None
     except ValueError as error:
@@ -59,9 +57,9 @@ async def parse(exchange: Exchange) -> None:
     await exchange.reply(shown)
 
 
-def _report_of_named(data: bytes) -> dict[str, Any]:
-    """Return the answer by the template or format of a request, given as JSON."""
-    asked = msgspec.json.decode(data, type=ParseRequest)
+def _report_of_named(asked: Any) -> dict[str, Any]:
+    """Return the answer by the template or format of a request."""
+    asked = msgspec.convert(asked, ParseRequest)
     if asked.template is not None:
         # Only a template's text is accepted: a path or a model name could read files of the server.
         return _report(OutputParser.from_template(ChatTemplate(asked.template)), asked)

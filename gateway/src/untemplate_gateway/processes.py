@@ -1,9 +1,12 @@
 """Python processes of the gateway's own.
 
 A `Worker` calls functions that a client can make long. It takes Python's lock from no stream, and can be ended at any
-time: when its client leaves, when it takes too long, or when the gateway closes. Functions and arguments are pickled,
-and what clients have sent is among them as bytes, which costs the event loop nothing. Answers are JSON, and errors are
-made again from a table: a template that breaks out of its sandbox in a worker has not got the gateway.
+time: when its client leaves, when it takes too long, or when the gateway closes. Functions and the gateway's own
+arguments are pickled; what clients have sent is JSON, which holds Python's lock for a third of the time.
+
+A template that breaks out of its sandbox in a worker has not got the gateway: answers are JSON, and errors are made
+again from a table. Nor has it got the next client: an answer has the number of its job, and a worker whose answer does
+not fit is killed.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import secrets
 import struct
 import subprocess
 import sys
@@ -27,7 +31,8 @@ from .threads import BUDGET, Kind, stopped_by, work
 
 _MEMORY: Final = 2 << 30
 """Bytes of address space of a worker."""
-_LENGTH: Final = struct.Struct("!I")
+_HEAD: Final = struct.Struct("!QI")
+"""Number of a job, and bytes of the job or its answer."""
 _LONGEST: Final = 64 << 20
 """Most bytes of an answer."""
 _ERRORS: Final[dict[str, type[Exception]]] = {
@@ -61,9 +66,15 @@ def start_python(program: str) -> subprocess.Popen[bytes]:
     )
 
 
-def packed(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> bytes:
-    """Return a call as the job of a worker. The function is one of a module, and returns what JSON can hold."""
-    return pickle.dumps((function, args, kwargs), pickle.HIGHEST_PROTOCOL)
+def packed(function: Callable[..., Any], /, *own: Any, **sent: Any) -> bytes:
+    """Return a call as the job of a worker.
+
+    Args:
+        function: one of a module; it returns what JSON can hold.
+        own: arguments that come from the gateway, pickled.
+        sent: arguments that clients have sent, as JSON.
+    """
+    return pickle.dumps((function, own, msgspec.json.encode(sent)), pickle.HIGHEST_PROTOCOL)
 
 
 @dataclass(slots=True, eq=False)
@@ -82,26 +93,24 @@ class Worker:
         """Send a job to the process and return the answer. Blocks.
 
         Raises:
-            RuntimeError: the process has ended.
+            RuntimeError: the process has ended, or the answer is not one to this job.
         """
+        number, answer = secrets.randbits(64), None
         try:
-            answer = self._asked(job)
+            if self.process is None:
+                self.process = start_python(self.program)
+                if self.killed:
+                    self.kill()
+            assert self.process.stdin is not None
+            assert self.process.stdout is not None
+            _send(self.process.stdin, number, job)
+            answer = _receive(self.process.stdout, _LONGEST)
         except (OSError, ValueError):
-            answer = None
-        if answer is None:
+            pass
+        if answer is None or answer[0] != number:
             self.end()
             raise RuntimeError("the worker process has ended")
-        return answer
-
-    def _asked(self, job: bytes) -> bytes | None:
-        if self.process is None:
-            self.process = start_python(self.program)
-            if self.killed:
-                self.kill()
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        _send(self.process.stdin, job)
-        return _receive(self.process.stdout, _LONGEST)
+        return answer[1]
 
     def kill(self) -> None:
         """Tell the process to end, at once. If `ask` is waiting, it fails when the process has ended."""
@@ -155,13 +164,19 @@ class Workers:
         try:
             with stopped_by(worker.kill):
                 answer = worker.ask(job)
+            if answer[:1] == b"=":
+                return msgspec.json.decode(answer[1:], type=kind)
+            failure = msgspec.json.decode(answer[1:], type=_Failure)
+        except msgspec.DecodeError:
+            worker.kill()
+            raise
         finally:
             self.busy.discard(worker)
             if worker.runs:
                 self.idle.append(worker)
             else:
                 worker.end()  # its client may have left after the answer
-        return _result(answer, kind)
+        raise _error(*failure)
 
     def _idle(self) -> Worker | None:
         """Take a worker that waits for a job."""
@@ -185,13 +200,6 @@ class Workers:
             pass
 
 
-def _result(answer: bytes, kind: Any) -> Any:
-    """Return the result in an answer, or raise the error."""
-    if answer[:1] == b"=":
-        return msgspec.json.decode(answer[1:], type=kind)
-    raise _error(*msgspec.json.decode(answer[1:], type=_Failure))
-
-
 def _error(name: str, text: str, attributes: dict[str, Any]) -> Exception:
     """Make an error of a worker again."""
     kind = _ERRORS.get(name, RuntimeError)
@@ -212,15 +220,15 @@ def serve() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     with contextlib.suppress(AttributeError, OSError):
         os.nice(5)  # requests go first
-    while (data := _receive(sys.stdin.buffer)) is not None:
-        _send(sys.stdout.buffer, _answer(data))
+    while (job := _receive(sys.stdin.buffer)) is not None:
+        _send(sys.stdout.buffer, job[0], _answer(job[1]))
 
 
 def _answer(data: bytes) -> bytes:
     """Return the result of a job, or the error that it has raised instead."""
     try:
-        function, args, kwargs = pickle.loads(data)
-        return b"=" + msgspec.json.encode(function(*args, **kwargs))
+        function, own, sent = pickle.loads(data)
+        return b"=" + msgspec.json.encode(function(*own, **msgspec.json.decode(sent)))
     except Exception as error:
         name = next((one.__name__ for one in type(error).__mro__ if _ERRORS.get(one.__name__) is one), "")
         with contextlib.suppress(Exception):  # attributes may be anything
@@ -229,19 +237,17 @@ def _answer(data: bytes) -> bytes:
         return b"!" + msgspec.json.encode(("", ascii(f"{type(error).__name__}: {error}")[1:-1], {}))
 
 
-def _send(file: Any, data: bytes) -> None:
-    file.write(_LENGTH.pack(len(data)))
+def _send(file: Any, number: int, data: bytes) -> None:
+    file.write(_HEAD.pack(number, len(data)))
     file.write(data)
     file.flush()
 
 
-def _receive(file: Any, longest: int = 1 << 32) -> bytes | None:
-    """Return the next message; ``None`` at the end of the file, or if it is longer."""
-    head = file.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
+def _receive(file: Any, longest: int = 1 << 32) -> tuple[int, bytes] | None:
+    """Return the next message and its number; ``None`` at the end of the file, or if it is longer."""
+    head = file.read(_HEAD.size)
+    if len(head) < _HEAD.size:
         return None
-    size = _LENGTH.unpack(head)[0]
-    if size > longest:
-        return None
-    data: bytes = file.read(size)
-    return data if len(data) == size else None
+    number, size = _HEAD.unpack(head)
+    data = file.read(size) if size <= longest else b""
+    return (number, data) if len(data) == size else None

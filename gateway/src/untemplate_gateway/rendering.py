@@ -6,7 +6,6 @@ would wait for it.
 
 from __future__ import annotations
 
-import atexit
 import pickle
 from functools import lru_cache
 from typing import Any, Final
@@ -18,7 +17,8 @@ from .processes import Workers, packed
 APART: Final = 256 * 1024
 """Bytes of messages and tools from which on a worker process renders them."""
 _WORKERS: Final = Workers()
-atexit.register(_WORKERS.close)
+_loaded: Final = lru_cache(16)(pickle.loads)
+"""Loads a template in a worker process. It is compiled once."""
 
 
 def render(template: ChatTemplate, messages: list[Any], **arguments: Any) -> str:
@@ -28,21 +28,14 @@ def render(template: ChatTemplate, messages: list[Any], **arguments: Any) -> str
         TemplateError: as ``ChatTemplate.render``.
         Abandoned: the client has left.
     """
-    job = b""
     if template.now is None:  # otherwise it may be a function that cannot be sent
-        job = packed(_rendered, pickle.dumps(template), messages, **arguments)
-    if len(job) < APART:
-        return template.render(messages, **arguments)
-    text: str = _WORKERS.do(job, str)
+        job = packed(_rendered, pickle.dumps(template), messages=messages, **arguments)
+        if len(job) >= APART:
+            text: str = _WORKERS.do(job, str)
+            return text
+    return template.render(messages, **arguments)
+
+
+def _rendered(template: bytes, /, **arguments: Any) -> str:
+    text: str = _loaded(template).render(**arguments)
     return text
-
-
-def _rendered(template: bytes, messages: list[Any], **arguments: Any) -> str:
-    return _loaded(template).render(messages, **arguments)
-
-
-@lru_cache(16)
-def _loaded(template: bytes) -> ChatTemplate:
-    """Return a template of the worker process, compiled once."""
-    found: ChatTemplate = pickle.loads(template)
-    return found
