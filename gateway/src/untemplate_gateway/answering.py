@@ -23,7 +23,7 @@ from .asgi import BodyReader, Receive, Scope, Send, Sent, path_of, send_json, se
 from .background import RESPONSE
 from .endpoints import dialect_of
 from .errors import ApiError, client_left, overloaded, shutting_down, took_too_long
-from .exchange import Endpoint, Exchange
+from .exchange import Endpoint, Exchange, Gateway
 from .generation import Generation, Meta
 from .grammars import GrammarCompiler
 from .manager import Model
@@ -39,7 +39,6 @@ from .threads import in_thread
 from .tracing import Tracing
 
 if TYPE_CHECKING:
-    from .app import Gateway
     from .settings import Settings
 
 _log: Final = logging.getLogger("untemplate.gateway")

@@ -26,9 +26,8 @@ from .store import UNFINISHED, Kept
 from .threads import in_thread
 
 if TYPE_CHECKING:
-    from .app import Gateway
     from .asgi import Message, Scope
-    from .exchange import Exchange
+    from .exchange import Exchange, Gateway
 
 RESPONSE: Final = "untemplate.response"
 """Key of the scope of a request in the background: the id of its response, without ``resp_``."""

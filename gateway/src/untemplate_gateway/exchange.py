@@ -4,14 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .asgi import Receive, Scope, Send, send_bytes, send_json
 from .notes import Notes
 from .observe import Record
 
 if TYPE_CHECKING:
-    from .app import Gateway
+    from .manager import Manager
+    from .manager.pulling import Pulls
+    from .observe import Metrics
+    from .protocols.base import Dialect
+    from .settings import Settings
+    from .store import ResponseStore
+
+
+class Background(Protocol):
+    """Responses that are generated in the background, as far as endpoints use them."""
+
+    async def begin(self, exchange: Exchange) -> None: ...
+    async def stop(self, id: str) -> None: ...
+
+
+class Gateway(Protocol):
+    """The application, as far as endpoints use it."""
+
+    manager: Manager
+    settings: Settings
+    metrics: Metrics
+    store: ResponseStore
+    pulls: Pulls
+
+    @property
+    def background(self) -> Background: ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    @property
+    def has_inspector(self) -> bool: ...
+
+    async def generate(self, exchange: Exchange, dialect: Dialect) -> None: ...
 
 
 @dataclass(slots=True)
