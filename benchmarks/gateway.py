@@ -280,8 +280,9 @@ def paced(count: int) -> Any:
     from untemplate_gateway.settings import Settings
 
     output = "<think>\n" + "thinking about it " * 40 + "\n</think>\n\n" + "and the answer is this " * 40
-    engine = ReplayEngine("hermes", [Recording(output=output)], speed=RATE / count)
-    parser = OutputParser.named("hermes", reasoning="qwen3", tokenizer=engine.vocabulary())
+    fmt = OutputParser.named("hermes", reasoning="qwen3").format
+    engine = ReplayEngine(fmt, [Recording(output=output)], speed=RATE / count)
+    parser = OutputParser.from_format(fmt, tokenizer=engine.vocabulary())
     model = Model(name="bench", engine=engine, parser=parser, template=engine.template())
     return create_app(Manager([model]), Settings(log_level="error"))
 

@@ -90,9 +90,10 @@ def application() -> Any:
     from untemplate_gateway.settings import Settings
 
     call = f'{THOUGHT}<tool_call>\n{{"name": "get_weather", "arguments": {CALLED}}}\n</tool_call>'
-    recordings = [Recording(output=TEXT), Recording(output=call, calls=(("get_weather", CALLED),))]
-    engine = ReplayEngine("hermes", recordings)
-    parser = OutputParser.named("hermes", reasoning="qwen3", tokenizer=engine.vocabulary())
+    recordings = [Recording(output=TEXT), Recording(output=call, calls=("get_weather",))]
+    fmt = OutputParser.named("hermes", reasoning="qwen3").format
+    engine = ReplayEngine(fmt, recordings)
+    parser = OutputParser.from_format(fmt, tokenizer=engine.vocabulary())
     model = Model(name="bench", engine=engine, parser=parser, template=engine.template())
     return create_app(Manager([model]), Settings())
 

@@ -7,8 +7,10 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
 from untemplate._internal.output_parser import OutputParser
+from untemplate.formats import named
 from untemplate.templates import ChatTemplate
 from untemplate_gateway.engines.base import Engine, EngineChunk, EngineError, Health, Job, Takes
+from untemplate_gateway.engines.replay import ReplayEngine, example_formats
 from untemplate_gateway.generation import TokenLogprob, Usage
 from untemplate_gateway.manager.model import Model
 
@@ -21,6 +23,11 @@ TEMPLATE = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n"
     "{% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}{% endif %}"
 )
+
+
+def replay(name: str, **settings: Any) -> ReplayEngine:
+    """Return the replay engine of a format; its reasoning is that of the bundled example."""
+    return ReplayEngine(example_formats().get(name) or named(name), **settings)
 
 
 class Scripted(Engine):

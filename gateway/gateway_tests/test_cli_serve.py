@@ -154,11 +154,12 @@ def test_the_greeting_promises_what_the_model_can_do(capsys: pytest.CaptureFixtu
     """A model without a template takes raw prompts only."""
     from untemplate import OutputParser
     from untemplate_gateway.cli.serve import _greet
-    from untemplate_gateway.engines.replay import ReplayEngine, bundled
     from untemplate_gateway.manager import Manager, Model
 
+    from .scripted import replay
+
     parser = OutputParser.named("hermes")
-    engine = ReplayEngine(*bundled()["hermes"])
+    engine = replay("hermes")
     chats = Model(name="chats", engine=engine, parser=parser, template=engine.template(), context_length=4096)
     completes = Model(name="completes", engine=engine, parser=parser)
     _greet("http://127.0.0.1:8000", Manager([completes, chats]), Settings(model="m", api_keys=("key",)))
@@ -179,10 +180,9 @@ def test_the_greeting_promises_what_the_model_can_do(capsys: pytest.CaptureFixtu
 def test_advice_on_quoted_calls():
     from untemplate import OutputParser, Policy
     from untemplate_gateway.advice import advice_on_quotations
-    from untemplate_gateway.engines.replay import ReplayEngine, bundled
     from untemplate_gateway.manager import Model
 
-    from .scripted import Scripted
+    from .scripted import Scripted, replay
 
     class Plain:
         """A vocabulary without any marker."""
@@ -192,17 +192,17 @@ def test_advice_on_quoted_calls():
 
     def said(name: str, engine, tokenizer, **policy) -> str:
         parser = OutputParser.named(name, tokenizer=tokenizer, policy=Policy(**policy))
-        return advice_on_quotations(Model(name="m", engine=engine, parser=parser, template=replay.template()))
+        return advice_on_quotations(Model(name="m", engine=engine, parser=parser, template=hermes.template()))
 
-    replay = ReplayEngine(*bundled()["hermes"])
-    tokens = replay.vocabulary()
+    hermes = replay("hermes")
+    tokens = hermes.vocabulary()
     content = "--policy quoted_calls=content or a grammar"
-    assert said("hermes", replay, tokens) == ""
-    assert said("hermes", replay, Plain()) == (
+    assert said("hermes", hermes, tokens) == ""
+    assert said("hermes", hermes, Plain()) == (
         f"calls that it only quotes would run in 5 of 13 tested ways of quoting (code, tables …), "
         f"because its calls begin with ordinary text; fewer do with {content}"
     )
-    assert said("hermes", replay, Plain(), quoted_calls="content").startswith(
+    assert said("hermes", hermes, Plain(), quoted_calls="content").startswith(
         "calls that it only quotes would run in 3 of 13 tested ways of quoting"
     )
     without_ids = Scripted("")
@@ -212,7 +212,7 @@ def test_advice_on_quoted_calls():
         "because the engine reports no token ids; fewer do with one that returns them, "
         f"{content}"
     )
-    assert said("qwen3", replay, None) == ""
+    assert said("qwen3", hermes, None) == ""
     assert said("functionary_v3.2", without_ids, None) == ""
 
 

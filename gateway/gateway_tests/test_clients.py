@@ -12,7 +12,7 @@ import openai
 import pytest
 
 from untemplate import OutputParser
-from untemplate_gateway.engines.replay import ReplayEngine, bundled
+from untemplate_gateway.engines.replay import ReplayEngine, example_formats
 from untemplate_gateway.manager.model import Model
 
 from .server import Running, running
@@ -24,11 +24,12 @@ PARAMETERS = {
 }
 TOOL = {"type": "function", "function": {"name": "get_forecast", "description": "Weather", "parameters": PARAMETERS}}
 ASKED = "Will I need an umbrella in Lisbon?"
-NAMES = [name for name, (fmt, _) in bundled().items() if fmt.tools or fmt.channels]
+FORMATS = {name: fmt for name, fmt in example_formats().items() if fmt.tools or fmt.channels}
+NAMES = list(FORMATS)
 
 
 def replay(name: str) -> Model:
-    engine = ReplayEngine(name)
+    engine = ReplayEngine(FORMATS[name])
     parser = OutputParser.from_format(engine.format, tokenizer=engine.vocabulary())
     return Model(name=name, engine=engine, parser=parser, template=engine.template())
 

@@ -11,10 +11,9 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate_gateway.engines.base import Takes
-from untemplate_gateway.engines.replay import ReplayEngine
 from untemplate_gateway.manager.model import Model
 
-from .scripted import scripted
+from .scripted import replay, scripted
 from .server import Running, running
 from .test_app import WithIds, error, events, post
 
@@ -25,7 +24,7 @@ PROMPT = "<|im_start|>user\nHello!<|im_end|>\n<|im_start|>assistant\n"
 @pytest.fixture(scope="module", params=["replay", "llama.cpp"])
 def gateway(request: pytest.FixtureRequest) -> Iterator[Running]:
     if request.param == "replay":
-        engine = ReplayEngine("hermes")
+        engine = replay("hermes")
         parser = OutputParser.from_format(engine.format, tokenizer=engine.tokenizer)
         with running([Model(name="replay", engine=engine, parser=parser, template=engine.template())]) as gateway:
             yield gateway

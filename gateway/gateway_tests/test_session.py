@@ -17,13 +17,12 @@ from untemplate.templates import ChatTemplate
 from untemplate.testing import PieceTokenizer
 from untemplate_gateway import session as session_module
 from untemplate_gateway.engines.base import EngineChunk, Job, Takes
-from untemplate_gateway.engines.replay import ReplayEngine
 from untemplate_gateway.errors import ApiError, EngineError
 from untemplate_gateway.generation import Constraint, Ended, Generation, Meta, Sampling, Thinking, TokenLogprob, Usage
 from untemplate_gateway.manager.model import Model
 from untemplate_gateway.session import Session
 
-from .scripted import TEMPLATE, Scripted, scripted
+from .scripted import TEMPLATE, Scripted, replay, scripted
 
 META = Meta(id="0" * 32, created=1, model="scripted")
 ASK = [{"role": "user", "content": "Hi"}]
@@ -534,7 +533,7 @@ def test_a_prompt_that_cannot_fit_is_refused_before_it_is_tokenized() -> None:
 
 
 def test_a_stop_token_ends_the_output_and_is_no_part_of_it() -> None:
-    engine = ReplayEngine("hermes")
+    engine = replay("hermes")
     model = Model(name="m", engine=engine, parser=OutputParser.named("hermes"), template=engine.template())
     (ended,), _ = whole(model, ask())
     text = ended.parsed.content

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from untemplate._internal.output_parser import OutputParser
-from untemplate_gateway.engines.replay import ReplayEngine
 from untemplate_gateway.manager import Model
 
+from .scripted import replay
 from .server import LONG, Running, running
 
 LATEST = 0.3
@@ -64,7 +64,7 @@ with urllib.request.urlopen(request) as answer:
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[Running]:
-    engine = ReplayEngine("hermes")
+    engine = replay("hermes")
     parser = OutputParser.from_format(engine.format, tokenizer=engine.tokenizer)
     before = sys.getswitchinterval()
     sys.setswitchinterval(0.001)  # as `untemplate serve`

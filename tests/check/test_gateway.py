@@ -16,7 +16,7 @@ from untemplate_gateway.settings import Replay, Settings
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[Running]:
-    models = asyncio.run(replay_models(Settings(model="replay", replay=Replay(speed=0))))
+    models = replay_models(Settings(model="replay", replay=Replay(speed=0)))
     with running(models) as found:
         yield found
 

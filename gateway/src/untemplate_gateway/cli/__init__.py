@@ -22,7 +22,7 @@ Serves a model with correct reasoning and tool calls: OpenAI's APIs (chat comple
 Anthropic's messages and Ollama's, streamed or whole. The format that the model writes is found by its chat template.
 
 MODEL is a GGUF file (llama.cpp), a folder or a hub id (vLLM; org/repo:Q4_K_M is one quantization of
-a GGUF repository), demo (the demonstration model, if it is installed), or replay: recorded outputs in many formats,
+a GGUF repository), demo (the demonstration model, if it is installed), or replay: made-up outputs in many formats,
 with no model at all. --upstream puts the gateway in front of another server.
 """
 _EPILOG: Final = """\

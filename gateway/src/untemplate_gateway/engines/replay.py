@@ -1,8 +1,8 @@
-"""Recorded outputs, token by token: an engine without a model, for demos, tests and benchmarks.
+"""Made-up and recorded outputs, token by token: an engine without a model, for demos, tests and benchmarks.
 
-* The same request always gets the same output: a recording with this prompt, or one that calls the offered tools.
-* If no recording fits, the output is a short message, written as the Format's models write: a call of an offered tool,
-  or a sentence.
+* The same request always gets the same output: a short message, written as the Format's models write, which calls an
+  offered tool or is a sentence.
+* With recordings the outputs are theirs: the one with this prompt, or one that calls offered tools, or any.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ import msgspec
 from untemplate._internal.examples import examples, pieces
 from untemplate._internal.output_parser import OutputParser
 from untemplate._internal.render import expressible, render
-from untemplate._internal.schemas.validation import Validator
+from untemplate._internal.tokens.decoding import TokenTable
 from untemplate.format import Format
-from untemplate.formats import named
 from untemplate.templates import ChatTemplate
 
 from ..generation import Generation, TokenLogprob, Usage
@@ -39,6 +38,7 @@ _PLAIN: Final = "This is the replay engine: no model is at work, and the words a
 _THOUGHT: Final = "A few words will do."
 _VALUES: Final = {"city": "Lisbon", "location": "Lisbon", "date": "2026-01-31", "unit": "celsius"}
 """Example values by the name of the argument, for schemas that do not give one."""
+_SIMPLE: Final = {"integer": 1, "number": 1, "boolean": True, "null": None}
 
 _TEMPLATE: Final = """
 {%- if tools %}{{ 'Tools: ' ~ tools | tojson ~ '\\n' }}{% endif %}
@@ -54,6 +54,11 @@ _TEMPLATE: Final = """
 """The template of prompts: readable, with the Format's markers where the parser looks for them."""
 
 
+def example_formats() -> dict[str, Format]:
+    """Return the Formats of the bundled examples, by the names of the formats."""
+    return {one.format: one.parser.format for one in examples()}
+
+
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """One output, as a model wrote it."""
 
@@ -61,20 +66,10 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """Raw output, special tokens included."""
     prompt: str | None = None
     """The prompt that the output answers. A request with exactly this prompt gets this output."""
-    calls: tuple[tuple[str, str], ...] = ()
-    """The calls in the output: name, and arguments as JSON text."""
+    calls: tuple[str, ...] = ()
+    """The names of the tools that it calls."""
     finish_reason: str = "stop"
     """``stop`` or ``length``."""
-
-
-def bundled() -> dict[str, tuple[Format, list[Recording]]]:
-    """Return the bundled recordings: name of a format → the Format and its recordings."""
-    found: dict[str, tuple[Format, list[Recording]]] = {}
-    for one in examples():
-        calls = tuple((call[0], json.dumps(call[1])) for call in one.expect.get("tool_calls", ()))
-        _, recordings = found.setdefault(one.format, (one.parser.format, []))
-        recordings.append(Recording(output=one.output, prompt=one.prompt, calls=calls, finish_reason=one.finish_reason))
-    return found
 
 
 class _Line(msgspec.Struct):
@@ -107,8 +102,7 @@ def load_recordings(path: str | os.PathLike[str], format: Format) -> list[Record
                 output = one.raw if one.output is None else one.output
                 if output is None:
                     raise EngineError(f"{where}: needs 'output', the raw output", code="bad_recording")
-                called = parser.parse(output, prompt=one.prompt).tool_calls
-                calls = tuple((call.function.name, call.function.arguments) for call in called)
+                calls = tuple(call.function.name for call in parser.parse(output, prompt=one.prompt).tool_calls)
                 reason = "length" if one.finish_reason == "length" else "stop"
                 found.append(Recording(output=output, prompt=one.prompt, calls=calls, finish_reason=reason))
     except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
@@ -136,8 +130,7 @@ class ToyTokenizer:
             token = piece.replace(" ", "▁")
             if piece not in self._ids and token not in self._vocab and "▁" not in piece:
                 self._ids[piece] = self._vocab[token] = len(self._vocab)
-        self._texts = {number: piece.encode() for piece, number in self._ids.items()}
-        self._texts |= {self._bytes + byte: bytes([byte]) for byte in range(256)}
+        self._table = TokenTable(self._vocab, {token: self._ids[token] for token in self._special})
 
     def get_vocab(self) -> dict[str, int]:
         """Return token → id, written as SentencePiece writes tokens."""
@@ -155,32 +148,27 @@ class ToyTokenizer:
 
     def encode(self, text: str, *, special: bool = True) -> list[int]:
         """Return the ids of a text."""
-        found: list[int] = []
-        for part in parts_of(text, _LARGE):  # the search in one part keeps Python's lock
-            for _, ids in self.cut(part, special=special):
-                found += ids
-        return found
+        # The search in one part keeps Python's lock.
+        return [i for part in parts_of(text, _LARGE) for _, ids in self.cut(part, special=special) for i in ids]
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """Return the text of ids; unknown ids become U+FFFD."""
-        return b"".join(self._texts.get(i, b"\xef\xbf\xbd") for i in token_ids).decode("utf-8", "replace")
+        """Return the text of ids, without unknown ones."""
+        return self._table.text_of(token_ids)
 
 
 class ReplayEngine(Engine):
     """Replays outputs of one Format.
 
     Args:
-        format: the Format of the outputs, or its name in the catalogue. With a name, the reasoning markers of the
-            bundled recordings are added: parse with ``engine.format``.
-        recordings: outputs; ``None`` for the bundled ones of this format, or a short message if none of them fits.
+        format: the Format of the outputs.
+        recordings: outputs; ``None`` to make up messages.
         speed: tokens per second and request; 0 for as fast as they are read.
 
     Raises:
-        ValueError: the name is unknown (the message lists the valid ones), or there are no recordings.
+        ValueError: there are no recordings.
     """
 
     kind = "replay"
-    format: Format
     takes = Takes(
         logprobs=True,
         token_ids=True,
@@ -189,24 +177,17 @@ class ReplayEngine(Engine):
         constraints=frozenset(("choice",)),
     )
 
-    def __init__(
-        self, format: Format | str, recordings: Sequence[Recording] | None = None, *, speed: float = 0.0
-    ) -> None:
+    def __init__(self, format: Format, recordings: Sequence[Recording] | None = None, *, speed: float = 0.0) -> None:
         if recordings is not None and not recordings:
             raise ValueError("recordings: must not be empty")
-        self.speed = speed
-        self._only = recordings is not None
-        if isinstance(format, str):
-            known = bundled().get(format) if recordings is None else None
-            format, recordings = known if known is not None else (named(format), recordings)
         self.format = format
+        self.speed = speed
+        self._recordings = recordings or ()
         self._start = format.turn.start.text if format.turn.start is not None else "assistant: "
         self._end = format.turn.end.text if format.turn.end is not None else ""
         reasoning = format.reasoning
         self._open = reasoning.open.text if reasoning is not None and reasoning.open is not None else ""
         self._close = "" if reasoning is None else reasoning.close.text.strip()
-        self._opens = reasoning is not None and reasoning.start == "open"
-        self._recordings = [self._opened(recording) for recording in recordings or ()]
         ends = [end] if (end := self._end.strip()) and not any(one in end for one in format.special_tokens) else []
         texts = [*(recording.output for recording in self._recordings), _PLAIN, _THOUGHT, json.dumps(_VALUES)]
         self.tokenizer = ToyTokenizer((*format.special_tokens, *ends), texts)
@@ -219,7 +200,7 @@ class ReplayEngine(Engine):
         """Do nothing: there is nothing to free."""
 
     async def health(self) -> Health:
-        return Health(ok=True, detail=f"{len(self._recordings)} recordings of {self.format.name}")
+        return Health(ok=True)
 
     async def tokenize(self, text: str, *, special: bool = True) -> list[int]:
         if len(text) > _LARGE:
@@ -234,7 +215,8 @@ class ReplayEngine(Engine):
 
     def template(self) -> ChatTemplate:
         """Return a template that writes the conversation and opens the turn as the Format's models expect."""
-        constants = {"start": self._start, "end": self._end, "open": self._open if self._opens else ""}
+        opens = self.format.reasoning is not None and self.format.reasoning.start == "open"
+        constants = {"start": self._start, "end": self._end, "open": self._open if opens else ""}
         return ChatTemplate(_TEMPLATE, name=f"replay/{self.format.name}", special_tokens=constants)
 
     async def generate(self, job: Job) -> AsyncGenerator[EngineChunk, None]:
@@ -250,12 +232,11 @@ class ReplayEngine(Engine):
 
     def _chunks(self, job: Job) -> list[EngineChunk]:
         prompt = self.tokenizer.decode(job.prompt) if isinstance(job.prompt, list) else job.prompt
-        recording = self._chosen(job.request, prompt)
-        output = self._continued(recording.output, prompt)
+        chosen = self._chosen(job.request, prompt)
+        output, reason = self._continued(chosen.output, prompt), chosen.finish_reason
         if job.constraint is not None:
             output = job.constraint.value[0]
         found, left = [], 1 << 31 if job.max_tokens is None else job.max_tokens
-        reason = recording.finish_reason
         for text, ids in self._cut(output):
             left -= len(ids)
             if left < 0:
@@ -270,62 +251,35 @@ class ReplayEngine(Engine):
         return [*found[:-1], msgspec.structs.replace(last, finish_reason=reason, usage=usage)]
 
     def _chosen(self, request: Generation | None, prompt: str) -> Recording:
-        """Return the recording that answers a request, or a short message that does."""
-        for recording in self._recordings:
-            if recording.prompt == prompt:
-                return recording
+        """Return the recording that answers a request, or a message if there are no recordings."""
         offered = _offered(request)
-        messages = (request.messages or []) if request is not None else []
-        if offered:
-            check = Validator([{"type": "function", "function": function} for function in offered.values()]).check
-            fitting = [
-                one
-                for one in self._recordings
-                if one.calls
-                and all(name in offered and (one.finish_reason == "length" or not check(name, text))
-                        for name, text in one.calls)
-            ]  # fmt: skip
-        else:
-            fitting = [one for one in self._recordings if not messages or (self._only and not one.calls)]
-        if not fitting and not self._only:
+        if not self._recordings:
+            messages = [] if request is None else request.messages or []
             return Recording(output=self._message(messages, offered) + self._end)
-        fitting = fitting or self._recordings
-        return fitting[zlib.crc32(prompt.encode("utf-8", "replace")) % len(fitting)]
+        exact = [one for one in self._recordings if one.prompt == prompt]
+        fitting = [
+            one for one in self._recordings if bool(one.calls) == bool(offered) and offered.keys() >= {*one.calls}
+        ]
+        found = exact or fitting or self._recordings
+        return found[0] if exact else found[zlib.crc32(prompt.encode("utf-8", "replace")) % len(found)]
 
     def _message(self, messages: list[dict[str, Any]], offered: dict[str, dict[str, Any]]) -> str:
         """Return a message as the Format's models write it, without the parts that it cannot express."""
         last = messages[-1] if messages else {}
+        message: dict[str, Any] = {"content": _PLAIN}
         if offered:
             said = json.dumps(messages).lower()
             name = max(offered, key=lambda name: sum(word in said for word in name.lower().split("_")))
-            arguments = json.dumps(_example(offered[name].get("parameters")))
-            function = {"name": name, "arguments": arguments}
-            message: dict[str, Any] = {"tool_calls": [{"id": "call_1", "type": "function", "function": function}]}
+            function = {"name": name, "arguments": json.dumps(_example(offered[name].get("parameters")))}
+            message = {"tool_calls": [{"id": "call_1", "type": "function", "function": function}]}
         elif last.get("role") == "tool":
             message = {"content": f"The tool returned: {last.get('content')}"[:_SAID]}
-        else:
-            message = {"content": _PLAIN}
         tools = [{"type": "function", "function": function} for function in offered.values()] or None
-        for parts in ("reasoning content", "reasoning", "content", ""):
-            way = dict(message)
-            if "reasoning" in parts:
-                way["reasoning_content"] = _THOUGHT
-            if "content" in parts:
-                way.setdefault("content", "One moment.")
+        thought, said_first = {"reasoning_content": _THOUGHT}, {"content": "One moment."}
+        for way in ({**thought, **said_first, **message}, {**thought, **message}, {**said_first, **message}, message):
             if expressible(self.format, way, tools) is None:
                 return render(self.format, way)
-        return message.get("content") or _PLAIN
-
-    def _opened(self, recording: Recording) -> Recording:
-        """Return the recording with the opener of reasoning in its output, if its prompt had opened reasoning."""
-        opener = self._open.strip()
-        if not opener or recording.output.lstrip().startswith(opener):
-            return recording
-        if recording.prompt is None:
-            opened = self._opens and self._close in recording.output
-        else:
-            opened = recording.prompt.rstrip().endswith(opener)
-        return msgspec.structs.replace(recording, output=self._open + recording.output) if opened else recording
+        return str(message.get("content") or _PLAIN)
 
     def _continued(self, output: str, prompt: str) -> str:
         """Return the output without the markers at the end of the prompt: reasoning opened, or opened and closed."""
@@ -350,12 +304,10 @@ def _likely(text: str, ids: tuple[int, ...], top: int) -> list[TokenLogprob]:
 def _example(schema: Any, name: str = "", depth: int = 0) -> Any:
     """Return a value that the schema allows, as far as one is easy to find."""
     schema = schema if isinstance(schema, dict) and depth < 8 else {}
-    for key in ("const", "default"):
-        if key in schema:
-            return schema[key]
-    for key in ("enum", "examples"):
-        if isinstance(schema.get(key), list) and schema[key]:
-            return schema[key][0]
+    given = [[schema[key]] for key in ("const", "default", "minimum") if key in schema]
+    given += [schema[key] for key in ("enum", "examples") if isinstance(schema.get(key), list) and schema[key]]
+    if given:
+        return given[0][0]
     properties = schema.get("properties")
     kind = schema.get("type") or ("object" if properties or not name else "string")
     if kind == "object":
@@ -365,8 +317,7 @@ def _example(schema: Any, name: str = "", depth: int = 0) -> Any:
         return {key: _example(properties[key], key, depth + 1) for key in wanted or properties}
     if kind == "array":
         return [_example(schema.get("items"), name, depth + 1)]
-    simple = {"integer": schema.get("minimum", 1), "number": schema.get("minimum", 1), "boolean": True, "null": None}
-    return simple[kind] if isinstance(kind, str) and kind in simple else _VALUES.get(name, "example")
+    return _SIMPLE[kind] if isinstance(kind, str) and kind in _SIMPLE else _VALUES.get(name, "example")
 
 
 def _offered(request: Generation | None) -> dict[str, dict[str, Any]]:

@@ -87,7 +87,7 @@ async def load_models(settings: Settings, report: Report) -> list[Model]:
     if names_a_format(settings):  # reports wrong names now, not after minutes of loading
         choose_format(settings, None)
     if engine == "replay":
-        return await replay_models(settings)
+        return replay_models(settings)
     return [await _load(settings, engine, report)]
 
 

@@ -34,7 +34,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
 
     speed: Annotated[float, _is("tokens per second of each request; 0: as fast as they are read", ge=0)] = 40.0
     file: Annotated[
-        str, _is("file of recorded outputs (JSON lines) to use instead of the bundled ones", metavar="FILE")
+        str, _is("file of recorded outputs (JSON lines) to use instead of made-up ones", metavar="FILE")
     ] = ""
 
 

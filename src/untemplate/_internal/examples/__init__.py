@@ -1,6 +1,6 @@
 """Bundled outputs of several formats, each with the message that it means.
 
-The demonstration shows them, and the gateway's engine ``replay`` serves them.
+The demonstration shows them, and the gateway's engine ``replay`` makes up outputs of their formats.
 """
 
 from __future__ import annotations
