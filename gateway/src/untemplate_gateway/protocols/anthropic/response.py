@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from untemplate.messages import DeltaMessage
-
 from ...errors import ApiError
-from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
+from ...generation import Ended, Generation, Meta, Usage
 from ..arguments import arguments_object
-from ..encoding import EVENT_STREAM, encode_text, event, timestamp
+from ..encoding import encode_text, event, timestamp
 from ..guard import ArgumentsGuard
 from ..objects import merged_items, reports_of
+from ..streams import ItemWriter
 
 
 def respond_messages(request: Generation, ended: Sequence[Ended], usage: Usage, meta: Meta) -> dict[str, Any]:
@@ -87,12 +86,22 @@ def _blocks(ended: Ended) -> list[dict[str, Any]]:
         call = item.call
         if call is not None:
             arguments = arguments_object(call.function.arguments, cut=call.status == "incomplete")
-            blocks.append({"type": "tool_use", "id": call.id, "name": call.function.name, "input": arguments})
-        elif item.type == "reasoning":
-            blocks.append({"type": "thinking", "thinking": item.text or "", "signature": ""})
+            blocks.append(_tool_use(call.id, call.function.name, arguments))
         else:
-            blocks.append({"type": "text", "text": item.text or ""})
+            blocks.append(_text(item.type, item.text or ""))
     return blocks
+
+
+def _text(kind: str, text: str) -> dict[str, Any]:
+    return (
+        {"type": "thinking", "thinking": text, "signature": ""}
+        if kind == "reasoning"
+        else {"type": "text", "text": text}
+    )
+
+
+def _tool_use(id: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "tool_use", "id": id, "name": name, "input": arguments}
 
 
 _TYPES: Final = {
@@ -128,68 +137,40 @@ _DELTAS: Final = {
 """Kind of a block → the type of its deltas, and the field of their text."""
 
 
-class MessagesWriter:
+class MessagesWriter(ItemWriter):
     """Writes the events of a streamed message."""
 
-    media_type = EVENT_STREAM
     ping = _PING
 
     def __init__(self, request: Generation, meta: Meta) -> None:
-        self._request = request
-        self._meta = meta
+        super().__init__(request, meta)
         self._index = -1
         """Index of the open block, or of the last one."""
-        self._kind = ""
-        """Kind of the open block: ``content``, ``reasoning``, ``tool_call``; ``""`` if none is open."""
-        self._head = b""
-        """Bytes before the text of a delta of the open block."""
         self._guard = ArgumentsGuard()
         """Filters the arguments of the open call."""
-        self._ended: Ended | None = None
 
     def begin(self, usage: Usage) -> bytes:
         message = _message(self._meta, [], usage, None, None)
         return event("message_start", {"type": "message_start", "message": message}) + _PING
 
-    def delta(
-        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
-    ) -> bytes:
-        text = delta.content
-        if text is not None and self._kind == "content":
-            return self._head + encode_text(text) + b"}}\n\n"
-        out = b""
-        if delta.reasoning:
-            if self._kind != "reasoning":
-                out += self._open("reasoning", {"type": "thinking", "thinking": "", "signature": ""})
-            out += self._append(delta.reasoning)
-        if text:
-            if self._kind != "content":
-                out += self._open("content", {"type": "text", "text": ""})
-            out += self._append(text)
-        for call in delta.tool_calls or ():
-            function = call.function
-            if call.id is not None:
-                name = (function.name if function is not None else None) or ""
-                out += self._open("tool_call", {"type": "tool_use", "id": call.id, "name": name, "input": {}})
-                self._guard = ArgumentsGuard()
-            if function is not None and function.arguments:
-                through = self._guard.feed(function.arguments)
-                if through:
-                    out += self._append(through)
-        return out
-
     def _append(self, text: str) -> bytes:
         return self._head + encode_text(text) + b"}}\n\n"
 
-    def _open(self, kind: str, block: dict[str, Any]) -> bytes:
+    def _append_arguments(self, text: str) -> bytes:
+        through = self._guard.feed(text)
+        return self._append(through) if through else b""
+
+    def _open(self, kind: str, id: str = "", name: str = "") -> bytes:
         out = self._close()
         self._index += 1
         self._kind = kind
+        self._guard = ArgumentsGuard()
         delta, field = _DELTAS[kind]
         self._head = (
             b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{"type":"%b","%b":'
             % (self._index, delta.encode(), field.encode())
         )
+        block = _tool_use(id, name, {}) if kind == "tool_call" else _text(kind, "")
         return out + event(
             "content_block_start", {"type": "content_block_start", "index": self._index, "content_block": block}
         )

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from untemplate._internal.reasoning_field import name_reasoning
-from untemplate.messages import DeltaMessage, DeltaToolCall, ParsedOutput
+from untemplate.messages import DeltaMessage, ParsedOutput
 
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
-from ..encoding import ChunkWriter, encode, encode_text
+from ..encoding import encode, encode_text
 from ..objects import logprob_object, reports_of, usage_object
+from ..streams import ChunkWriter, HeldCall, HeldCalls
 from ..tools import custom_call
 
 
@@ -120,50 +121,39 @@ class ChatWriter(ChunkWriter):
 
 
 class CustomCallWriter(ChatWriter):
-    """Writes events of a request with custom tools. A call of one is held until the next one begins, or the end."""
+    """Writes events of a request with custom tools. A call of one is held until the next call begins, or the end."""
 
     def __init__(self, request: Generation, meta: Meta) -> None:
         super().__init__(request, meta)
         self._names = _custom_tools(request)
-        self._held: list[tuple[DeltaToolCall, list[str]] | None] = [None] * request.n
-        """For each choice, the call of a custom tool that is arriving, and the parts of its arguments."""
+        self._calls = HeldCalls()
 
     def delta(
         self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
     ) -> bytes:
         if not delta.tool_calls:
             return super().delta(choice, delta, logprobs, ids)
-        written = b""
+        ended: list[HeldCall] = []
         others = []
         for call in delta.tool_calls:
-            held = self._held[choice]
-            if held is not None and held[0].index == call.index:
-                held[1].append(_arguments_of(call))
-            elif call.function is not None and call.function.name in self._names:
-                written += self._ended_call(choice)
-                self._held[choice] = call, [_arguments_of(call)]
+            custom = call.function is not None and call.function.name in self._names
+            if custom or (call.id is None and choice in self._calls):
+                ended += self._calls.add(choice, call)
             else:
+                ended += self._calls.end(choice)
                 others.append(call)
+        written = self._custom(choice, ended)
         if others or ids:
             written += super().delta(choice, DeltaMessage(tool_calls=others or None), logprobs, ids)
         return written
 
     def finish(self, ended: Ended) -> bytes:
-        return self._ended_call(ended.index) + super().finish(ended)
+        return self._custom(ended.index, self._calls.end(ended.index)) + super().finish(ended)
 
-    def _ended_call(self, choice: int) -> bytes:
-        """Write the call of a custom tool that was held."""
-        held, self._held[choice] = self._held[choice], None
-        if held is None:
-            return b""
-        call, parts = held
-        assert call.function is not None
-        shown = custom_call(call.id or "", call.function.name or "", "".join(parts))
-        return self._before[choice] + encode({"tool_calls": [{"index": call.index, **shown}]}) + self._after
-
-
-def _arguments_of(call: DeltaToolCall) -> str:
-    return (call.function and call.function.arguments) or ""
+    def _custom(self, choice: int, calls: Sequence[HeldCall]) -> bytes:
+        """Write calls of custom tools."""
+        shown = [{"index": call.index, **custom_call(call.id, call.name, call.arguments)} for call in calls]
+        return b"".join(self._before[choice] + encode({"tool_calls": [one]}) + self._after for one in shown)
 
 
 def chat_writer(request: Generation, meta: Meta) -> ChatWriter:

@@ -19,6 +19,7 @@ from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
 from ..arguments import arguments_object
 from ..encoding import COMMENT, EVENT_STREAM, encode
 from ..objects import merged_items, reports_of
+from ..streams import HeldCall, HeldCalls, is_cut
 
 _REASONS: Final = {"length": "MAX_TOKENS", "content_filter": "SAFETY", "error": "OTHER"}
 _STATUSES: Final = {
@@ -90,8 +91,8 @@ def _parts(ended: Ended) -> list[dict[str, Any]]:
     for item in merged_items(ended.parsed):
         call = item.call
         if call is not None:
-            function = call.function
-            parts.append(_call(call.id, function.name, function.arguments, cut=call.status == "incomplete"))
+            held = HeldCall(0, call.id, call.function.name, call.function.arguments)
+            parts.append(_call(held, cut=call.status == "incomplete"))
         elif item.text:
             parts.append(_text(item.text, thought=item.type == "reasoning"))
     return parts
@@ -101,22 +102,8 @@ def _text(text: str, *, thought: bool) -> dict[str, Any]:
     return {"text": text, "thought": True} if thought else {"text": text}
 
 
-def _call(id: str, name: str, arguments: str, *, cut: bool = False) -> dict[str, Any]:
-    return {"functionCall": {"id": id, "name": name, "args": arguments_object(arguments, cut=cut)}}
-
-
-class _OpenCall:
-    """The call of a choice whose arguments are still coming."""
-
-    __slots__ = ("arguments", "id", "name")
-
-    def __init__(self, id: str, name: str) -> None:
-        self.id = id
-        self.name = name
-        self.arguments: list[str] = []
-
-    def part(self, *, cut: bool = False) -> dict[str, Any]:
-        return _call(self.id, self.name, "".join(self.arguments), cut=cut)
+def _call(call: HeldCall, *, cut: bool = False) -> dict[str, Any]:
+    return {"functionCall": {"id": call.id, "name": call.name, "args": arguments_object(call.arguments, cut=cut)}}
 
 
 class EventWriter:
@@ -128,7 +115,7 @@ class EventWriter:
     def __init__(self, request: Generation, meta: Meta) -> None:
         self._request = request
         self._meta = meta
-        self._calls: dict[int, _OpenCall] = {}
+        self._calls = HeldCalls()
         self._ended: list[tuple[Ended, list[dict[str, Any]]]] = []
         """The choices that have ended, each with its last parts."""
 
@@ -142,32 +129,20 @@ class EventWriter:
         self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
     ) -> bytes:
         parts: list[dict[str, Any]] = []
-        if (delta.reasoning or delta.content) and choice in self._calls:  # what follows a call shows that it is whole
-            parts.append(self._calls.pop(choice).part())
+        if delta.reasoning or delta.content:  # what follows a call shows that it is whole
+            parts += map(_call, self._calls.end(choice))
         if delta.reasoning:
             parts.append(_text(delta.reasoning, thought=True))
         if delta.content:
             parts.append(_text(delta.content, thought=False))
         for call in delta.tool_calls or ():
-            function = call.function
-            if call.id is not None:
-                before = self._calls.pop(choice, None)
-                if before is not None:
-                    parts.append(before.part())
-                self._calls[choice] = _OpenCall(call.id, (function.name if function is not None else None) or "")
-            if function is not None and function.arguments and choice in self._calls:
-                self._calls[choice].arguments.append(function.arguments)
+            parts += map(_call, self._calls.add(choice, call))
         if not parts:
             return b""
         return self._frame({"candidates": [_candidate(choice, parts)], **_names(self._meta)})
 
     def finish(self, ended: Ended) -> bytes:
-        call = self._calls.pop(ended.index, None)
-        parts = []
-        if call is not None:
-            calls = ended.parsed.tool_calls
-            parts.append(call.part(cut=bool(calls) and calls[-1].status == "incomplete"))
-        self._ended.append((ended, parts))
+        self._ended.append((ended, [_call(call, cut=is_cut(ended)) for call in self._calls.end(ended.index)]))
         return b""
 
     def end(self, usage: Usage) -> bytes:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from untemplate.messages import DeltaMessage, DeltaToolCall
+from untemplate.messages import DeltaMessage
 
 from ...errors import ApiError
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
 from ..arguments import arguments_object
 from ..encoding import encode, encode_text, timestamp
 from ..objects import logprob_object, reports_of
+from ..streams import HeldCall, HeldCalls, is_cut
 from .context import to_numbers
 from .request import Load
 
@@ -41,7 +42,9 @@ def respond_chat(request: Generation, ended: Sequence[Ended], usage: Usage, meta
         message["thinking"] = parsed.reasoning_content
     if parsed.tool_calls:
         message["tool_calls"] = [
-            _call(index, call.id, call.function.name, call.function.arguments, cut=call.status == "incomplete")
+            _call(
+                HeldCall(index, call.id, call.function.name, call.function.arguments), cut=call.status == "incomplete"
+            )
             for index, call in enumerate(parsed.tool_calls)
         ]
     return _whole(request, one, usage, meta, {"message": message})
@@ -64,8 +67,9 @@ def _context(request: Generation, ended: Ended) -> dict[str, Any]:
     return {"context": to_numbers([*turns, {"role": "assistant", "content": ended.parsed.content or ""}])}
 
 
-def _call(index: int, id: str, name: str, arguments: str, *, cut: bool) -> dict[str, Any]:
-    return {"id": id, "function": {"index": index, "name": name, "arguments": arguments_object(arguments, cut=cut)}}
+def _call(call: HeldCall, *, cut: bool) -> dict[str, Any]:
+    arguments = arguments_object(call.arguments, cut=cut)
+    return {"id": call.id, "function": {"index": call.index, "name": call.name, "arguments": arguments}}
 
 
 def _whole(request: Generation, ended: Ended, usage: Usage, meta: Meta, output: dict[str, Any]) -> dict[str, Any]:
@@ -118,6 +122,10 @@ class _Writer:
         found = encode([logprob_object(token) for token in logprobs])
         return head + encode_text(text) + self._close + b',"logprobs":' + found + b',"done":false}\n'
 
+    def finish(self, ended: Ended) -> bytes:
+        self._ended = ended
+        return b""
+
     def _last(self, usage: Usage, output: dict[str, Any]) -> bytes:
         ended = self._ended
         assert ended is not None  # finish() comes first
@@ -138,58 +146,42 @@ class ChatWriter(_Writer):
             b',"message":{"role":"assistant","content":"","thinking":',
             b"}",
         )
-        self._call: tuple[int, str, str] | None = None
-        """Index, id and name of the open call."""
-        self._arguments: list[str] = []
+        self._calls = HeldCalls()
 
     def delta(
         self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
     ) -> bytes:
-        if delta.tool_calls is None and self._call is None:
+        if delta.tool_calls is None and choice not in self._calls:
             if delta.content is not None:
                 return self._text(self._content, delta.content, logprobs)
             return self._text(self._thinking, delta.reasoning, None) if delta.reasoning else b""
         out = b""
         if delta.reasoning or delta.content:
-            out = self._close_call()
+            out = self._whole(self._calls.end(choice))
         if delta.reasoning:
             out += self._text(self._thinking, delta.reasoning, None)
         if delta.content:
             out += self._text(self._content, delta.content, logprobs)
         for call in delta.tool_calls or ():
-            out += self._call_delta(call)
+            out += self._whole(self._calls.add(choice, call))
         return out
 
-    def _call_delta(self, call: DeltaToolCall) -> bytes:
+    def _whole(self, calls: Sequence[HeldCall], *, cut: bool = False) -> bytes:
+        """Write whole calls. ``cut``: the output ended inside them."""
         out = b""
-        function = call.function
-        if call.id is not None:
-            out = self._close_call()
-            self._call = (call.index, call.id, (function.name if function is not None else None) or "")
-        if function is not None and function.arguments:
-            self._arguments.append(function.arguments)
+        for call in calls:
+            message = {"role": "assistant", "content": "", "tool_calls": [_call(call, cut=cut)]}
+            out += encode({**self._fixed, "message": message, "done": False}) + b"\n"
         return out
-
-    def _close_call(self, *, cut: bool = False) -> bytes:
-        """Close the open call and write it. ``cut``: the output ended inside it."""
-        if self._call is None:
-            return b""
-        call = _call(*self._call, "".join(self._arguments), cut=cut)
-        self._call = None
-        self._arguments = []
-        message = {"role": "assistant", "content": "", "tool_calls": [call]}
-        return encode({**self._fixed, "message": message, "done": False}) + b"\n"
 
     def finish(self, ended: Ended) -> bytes:
-        self._ended = ended
-        calls = ended.parsed.tool_calls
-        return self._close_call(cut=bool(calls) and calls[-1].status == "incomplete")
+        return super().finish(ended) + self._whole(self._calls.end(ended.index), cut=is_cut(ended))
 
     def end(self, usage: Usage) -> bytes:
         return self._last(usage, {"message": {"role": "assistant", "content": ""}})
 
     def error(self, error: ApiError) -> bytes:
-        return self._close_call(cut=True) + super().error(error)
+        return self._whole(self._calls.end(0), cut=True) + super().error(error)
 
 
 class GenerateWriter(_Writer):
@@ -203,10 +195,6 @@ class GenerateWriter(_Writer):
     ) -> bytes:
         out = self._text(self._thinking, delta.reasoning, None) if delta.reasoning else b""
         return out + self._text(self._content, delta.content, logprobs) if delta.content else out
-
-    def finish(self, ended: Ended) -> bytes:
-        self._ended = ended
-        return b""
 
     def end(self, usage: Usage) -> bytes:
         assert self._ended is not None

@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from untemplate.messages import DeltaMessage, DeltaToolCall, ParsedOutput
+from untemplate.messages import ParsedOutput
 
 from ...errors import ApiError
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
 from ..arguments import arguments_object
-from ..encoding import COMMENT, EVENT_STREAM, encode, encode_text, event
+from ..encoding import encode, encode_text, event
 from ..objects import logprob_object, merged_items, reports_of
+from ..streams import ItemWriter
 from ..tools import custom_input
 from .tools import Given
 
@@ -134,18 +135,16 @@ def _output(request: Generation, ended: Ended, meta: Meta) -> list[dict[str, Any
     for index, item in enumerate(items):
         last = index == len(items) - 1
         status = _item_status(ended.parsed, _status(ended)) if last else "completed"
-        id = _id(item.type, meta, index)
-        if item.type == "content":
-            text = item.text or ""
+        kind, id, found = _shown_kind(request, item.type), _id(item.type, meta, index), []
+        if item.call is not None:
+            function = item.call.function
+            given = _given(request, function.name)
+            output.append(_call(id, status, item.call.id, function.name, function.arguments, given))
+            continue
+        text = item.text or ""
+        if kind == "content":
             found = logprobs if all(i.type != "content" for i in items[index + 1 :]) else _first(logprobs, len(text))
-            output.append(_message(id, status, text, [logprob_object(token) for token in found]))
-        elif item.type == "reasoning":
-            output.append(_thought(id, status, item.text or "", summary=_summarized(request)))
-        else:
-            call = item.call
-            assert call is not None
-            given = _given(request, call.function.name)
-            output.append(_call(id, status, call.id, call.function.name, call.function.arguments, given))
+        output.append(_item(kind, id, status, [_part(kind, text, [logprob_object(token) for token in found])]))
     return output
 
 
@@ -167,9 +166,10 @@ def _id(kind: str, meta: Meta, index: int) -> str:
     return f"{_PREFIXES[kind]}_{meta.id}_{index}"
 
 
-def _summarized(request: Generation) -> bool:
-    """True if reasoning is sent as its summary."""
-    return bool((request.repeated.get("reasoning") or {}).get("summary"))
+def _shown_kind(request: Generation, kind: str) -> str:
+    """Return the kind of an item; reasoning that the request wants as its summary is of a kind of its own."""
+    wanted = kind == "reasoning" and (request.repeated.get("reasoning") or {}).get("summary")
+    return "summary" if wanted else kind
 
 
 def _given(request: Generation, name: str) -> Given | None:
@@ -177,20 +177,17 @@ def _given(request: Generation, name: str) -> Given | None:
     return found
 
 
-def _thought(id: str, status: str, text: str | None, *, summary: bool) -> dict[str, Any]:
-    kind = "summary_text" if summary else "reasoning_text"
-    parts = [] if text is None else [{"type": kind, "text": text}]
-    places = {"summary": parts, "content": []} if summary else {"summary": [], "content": parts}
+def _item(kind: str, id: str, status: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    if kind == "content":
+        return {"id": id, "type": "message", "status": status, "role": "assistant", "content": parts}
+    places = {"summary": parts, "content": []} if kind == "summary" else {"summary": [], "content": parts}
     return {"id": id, "type": "reasoning", "status": status, **places}
 
 
-def _message(id: str, status: str, text: str | None, logprobs: list[dict[str, Any]]) -> dict[str, Any]:
-    content = [] if text is None else [_output_text(text, logprobs)]
-    return {"id": id, "type": "message", "status": status, "role": "assistant", "content": content}
-
-
-def _output_text(text: str, logprobs: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": logprobs}
+def _part(kind: str, text: str, logprobs: list[dict[str, Any]]) -> dict[str, Any]:
+    if kind == "content":
+        return {"type": "output_text", "text": text, "annotations": [], "logprobs": logprobs}
+    return {"type": f"{kind}_text", "text": text}
 
 
 def _call(id: str, status: str, call_id: str, name: str, arguments: str, given: Given | None = None) -> dict[str, Any]:
@@ -214,36 +211,35 @@ def _call(id: str, status: str, call_id: str, name: str, arguments: str, given: 
 _ERROR_CODES: Final = {400: "invalid_prompt", 429: "rate_limit_exceeded"}
 
 
-_REASONING: Final = ("reasoning_text", "content_part")
+_EVENTS: Final = {
+    "content": ("output_text", "content_part", "content_index"),
+    "reasoning": ("reasoning_text", "content_part", "content_index"),
+    "summary": ("reasoning_summary_text", "reasoning_summary_part", "summary_index"),
+}
+"""Kind of an item → the names of the events of its text and its part, and the field of the part's number."""
+_ARGUMENTS: Final = ("function_call_arguments", "", "")
 
 
-class ResponsesWriter:
+class ResponsesWriter(ItemWriter):
     """Writes the events of a streamed response."""
 
-    media_type = EVENT_STREAM
-    ping = COMMENT
-
     def __init__(self, request: Generation, meta: Meta) -> None:
-        self._request = request
-        self._meta = meta
+        super().__init__(request, meta)
         self._sequence = -1
         self._output: list[dict[str, Any]] = []
         """The closed items."""
-        self._kind = ""
-        """Kind of the open item: ``content``, ``reasoning``, ``tool_call``; ``""`` if none is open."""
-        self._texts: list[str] = []
-        """Text of the open item, or arguments of its call."""
-        self._shell: dict[str, Any] = {}
-        """The open item as it was sent when it opened."""
-        self._logprobs: list[dict[str, Any]] = []
-        self._place: dict[str, Any] = {}
-        self._head = b""
-        self._tail = b""
-        """Bytes before and after the text of a delta of the open item."""
-        self._ended: Ended | None = None
-        self._summarized = _summarized(request)
+        self._shown = ""
+        """Kind of the open item for the client."""
+        self._call = ("", "")
+        """Id and name of the open call."""
         self._given: Given | None = None
         """How the client knows the function of the open call; ``None`` for an ordinary one."""
+        self._texts: list[str] = []
+        """Text of the open item, or arguments of its call."""
+        self._logprobs: list[dict[str, Any]] = []
+        self._place: dict[str, Any] = {}
+        self._tail = b""
+        """Bytes after the text of a delta of the open item, up to the number of the event."""
 
     def _event(self, name: str, /, **data: Any) -> bytes:
         self._sequence += 1
@@ -255,35 +251,9 @@ class ResponsesWriter:
             "response.in_progress", response=response
         )
 
-    def delta(
-        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
-    ) -> bytes:
-        text = delta.content
-        if text is not None and logprobs is None and self._kind == "content":
-            return self._append(text)
-        text = delta.reasoning
-        if text is not None and self._kind == "reasoning" and delta.content is None:
-            return self._append(text)
-        out = b""
-        if delta.reasoning:
-            if self._kind != "reasoning":
-                out += self._open("reasoning")
-            out += self._append(delta.reasoning)
-        if delta.content:
-            if self._kind != "content":
-                out += self._open("content")
-            out += self._append(delta.content) if logprobs is None else self._append_with(delta.content, logprobs)
-        for call in delta.tool_calls or ():
-            function = call.function
-            if call.id is not None:
-                out += self._open("tool_call", call)
-            if function is not None and function.arguments:
-                out += self._append(function.arguments)
-        return out
-
     def _append(self, text: str) -> bytes:
         self._texts.append(text)
-        if self._given is not None and self._given.kind != "function":
+        if not self._head:  # a call that is sent when it closes
             return b""
         self._sequence += 1
         return b"%b%b%b%d}\n\n" % (self._head, encode_text(text), self._tail, self._sequence)
@@ -294,85 +264,61 @@ class ResponsesWriter:
         self._logprobs += found
         return self._event("response.output_text.delta", **self._place, delta=text, logprobs=found)
 
-    def _open(self, kind: str, call: DeltaToolCall | None = None) -> bytes:
-        """Close the open item and open another one."""
+    def _open(self, kind: str, id: str = "", name: str = "") -> bytes:
         out = self._close("completed")
         index = len(self._output)
-        id = _id(kind, self._meta, index)
-        self._kind = kind
-        self._place = {"item_id": id, "output_index": index}
-        after = b',"sequence_number":'
-        if call is not None:
-            assert call.id is not None
-            name = (call.function.name if call.function is not None else None) or ""
-            self._given = _given(self._request, name)
-            self._shell = {"call_id": call.id, "name": name, **_call(id, "in_progress", call.id, name, "", self._given)}
-            delta = "response.function_call_arguments.delta"
-            if self._given is not None and self._given.kind != "function":
-                return out
-        else:
-            self._place["summary_index" if self._in_summary else "content_index"] = 0
-            if kind == "content":
-                self._shell = _message(id, "in_progress", None, [])
-                delta = "response.output_text.delta"
-                after = b',"logprobs":[]' + after
-            else:
-                self._shell = _thought(id, "in_progress", None, summary=self._summarized)
-                delta = f"response.{'reasoning_summary_text' if self._summarized else 'reasoning_text'}.delta"
-        self._tail = after
+        self._kind, self._shown, self._call, self._head = kind, _shown_kind(self._request, kind), (id, name), b""
+        self._place = {"item_id": _id(kind, self._meta, index), "output_index": index}
+        self._given = _given(self._request, name) if kind == "tool_call" else None
+        if self._given is not None and self._given.kind != "function":
+            return out
+        text, part, number = _EVENTS.get(kind if kind == "tool_call" else self._shown, _ARGUMENTS)
+        if part:
+            self._place[number] = 0
+        delta = f"response.{text}.delta"
         self._head = b'event: %b\ndata: %b,"delta":' % (delta.encode(), encode({"type": delta, **self._place})[:-1])
-        out += self._event("response.output_item.added", output_index=index, item=self._shell)
-        if call is None:
-            name = "reasoning_summary_part" if self._in_summary else "content_part"
-            out += self._event(f"response.{name}.added", **self._place, part=self._part("", []))
+        self._tail = b',"logprobs":[],"sequence_number":' if kind == "content" else b',"sequence_number":'
+        out += self._event("response.output_item.added", output_index=index, item=self._item("in_progress", None))
+        if part:
+            out += self._event(f"response.{part}.added", **self._place, part=_part(self._shown, "", []))
         return out
 
-    @property
-    def _in_summary(self) -> bool:
-        return self._summarized and self._kind == "reasoning"
-
-    def _part(self, text: str, logprobs: list[dict[str, Any]]) -> dict[str, Any]:
-        if self._kind == "content":
-            return _output_text(text, logprobs)
-        return {"type": "summary_text" if self._summarized else "reasoning_text", "text": text}
+    def _item(self, status: str, text: str | None) -> dict[str, Any]:
+        """Return the open item."""
+        id = self._place["item_id"]
+        if self._kind == "tool_call":
+            return _call(id, status, *self._call, text or "", self._given)
+        return _item(self._shown, id, status, [] if text is None else [_part(self._shown, text, self._logprobs)])
 
     def _close(self, status: str) -> bytes:
         """Close the open item."""
         if not self._kind:
             return b""
-        text = "".join(self._texts)
-        id = self._place["item_id"]
-        if self._kind == "tool_call":
-            out, item = self._closed_call(id, status, text)
-        elif self._kind == "content":
-            out = self._event("response.output_text.done", **self._place, text=text, logprobs=self._logprobs)
-            out += self._event("response.content_part.done", **self._place, part=self._part(text, self._logprobs))
-            item = _message(id, status, text, self._logprobs)
+        text, place = "".join(self._texts), self._place
+        item = self._item(status, text)
+        if self._kind != "tool_call":
+            name, part, _ = _EVENTS[self._shown]
+            more = {"logprobs": self._logprobs} if self._kind == "content" else {}
+            out = self._event(f"response.{name}.done", **place, text=text, **more)
+            out += self._event(f"response.{part}.done", **place, part=_part(self._shown, text, self._logprobs))
+        elif self._head:
+            out = self._event("response.function_call_arguments.done", **place, name=item["name"], arguments=text)
         else:
-            kind, part = ("reasoning_summary_text", "reasoning_summary_part") if self._summarized else _REASONING
-            out = self._event(f"response.{kind}.done", **self._place, text=text)
-            out += self._event(f"response.{part}.done", **self._place, part=self._part(text, []))
-            item = _thought(id, status, text, summary=self._summarized)
-        out += self._event("response.output_item.done", output_index=self._place["output_index"], item=item)
+            out = self._held_call(item)
+        out += self._event("response.output_item.done", output_index=place["output_index"], item=item)
         self._output.append(item)
-        self._kind, self._texts, self._logprobs, self._given = "", [], [], None
+        self._kind, self._texts, self._logprobs = "", [], []
         return out
 
-    def _closed_call(self, id: str, status: str, arguments: str) -> tuple[bytes, dict[str, Any]]:
-        """Return the last events of the open call, and its item."""
-        given, place = self._given, self._place
-        item = _call(id, status, self._shell["call_id"], self._shell["name"], arguments, given)
-        if given is None or given.kind == "function":
-            name = item["name"]
-            return self._event("response.function_call_arguments.done", **place, name=name, arguments=arguments), item
-        opened = {**item, "status": "in_progress"}
-        if given.kind == "custom":
-            opened["input"] = ""
+    def _held_call(self, item: dict[str, Any]) -> bytes:
+        """Write a call that the client knows in another way, up to its end."""
+        place, custom = self._place, item["type"] == "custom_tool_call"
+        opened = {**item, "status": "in_progress", **({"input": ""} if custom else {})}
         out = self._event("response.output_item.added", output_index=place["output_index"], item=opened)
-        if given.kind == "custom":
+        if custom:
             out += self._event("response.custom_tool_call_input.delta", **place, delta=item["input"])
             out += self._event("response.custom_tool_call_input.done", **place, input=item["input"])
-        return out, item
+        return out
 
     def finish(self, ended: Ended) -> bytes:
         self._ended = ended
