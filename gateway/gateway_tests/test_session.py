@@ -15,11 +15,13 @@ from untemplate import OutputParser
 from untemplate.messages import DeltaFunctionCall, DeltaMessage, DeltaToolCall
 from untemplate.templates import ChatTemplate
 from untemplate.testing import PieceTokenizer
+from untemplate_gateway import json_answers
 from untemplate_gateway import session as session_module
 from untemplate_gateway.engines.base import EngineChunk, Job, Takes
 from untemplate_gateway.errors import ApiError, EngineError
 from untemplate_gateway.generation import Constraint, Ended, Generation, Meta, Sampling, Thinking, TokenLogprob, Usage
 from untemplate_gateway.manager.model import Model
+from untemplate_gateway.processes import Workers
 from untemplate_gateway.session import Session
 
 from .scripted import TEMPLATE, Scripted, replay, scripted
@@ -703,6 +705,28 @@ class TestJsonByThePrompt:
         with pytest.raises(ApiError) as error:
             whole(self.model("{}"), ask(response_format=wanted))
         assert (error.value.status, error.value.message) == (400, problem)
+
+    def test_a_schema_with_patterns_is_checked_in_another_process(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        jobs = []
+
+        async def run(job: bytes, *arguments: Any) -> Any:
+            jobs.append(job)
+            return await Workers.run(json_answers._WORKERS, job, *arguments)
+
+        monkeypatch.setattr(json_answers._WORKERS, "run", run, raising=False)
+        schema = {"type": "string", "pattern": "^a+$"}
+        wanted = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+        [ended], _ = whole(self.model('"b"', '"aa"'), ask(response_format=wanted))
+        assert (ended.parsed.content, len(jobs)) == ('"aa"', 3)
+        schema["pattern"] = "("
+        with pytest.raises(ApiError, match="response_format: its schema is not valid"):
+            whole(self.model("{}"), ask(response_format=wanted))
+
+    def test_a_check_without_end_is_ended(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(json_answers, "_PATIENCE", 0.0)
+        wanted = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"pattern": "a"}}}
+        with pytest.raises(ApiError, match="response_format: too large or too complex to be checked"):
+            whole(self.model("{}"), ask(response_format=wanted))
 
     def test_an_engine_that_fails_in_the_second_answer_fails_the_request(self) -> None:
         with pytest.raises(ApiError, match="the engine broke"):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -222,6 +224,7 @@ def test_a_full_disk(tmp_path: Path, caplog: pytest.LogCaptureFixture):
         pages = database.execute("PRAGMA page_count").fetchone()[0]
         database.execute(f"PRAGMA max_page_count = {pages}")  # what SQLite reports then is what a full disk gives
         long = {**asked, "input": "x" * 100_000}
+        message = {"role": "user", "content": long["input"]}
         for _ in range(2):
             answered = httpx.post(gateway.url + "/v1/responses", json=long, timeout=LONG)
             note = "store: the response could not be stored; it cannot be referred to"
@@ -231,8 +234,40 @@ def test_a_full_disk(tmp_path: Path, caplog: pytest.LogCaptureFixture):
         last = json.loads(streamed.rstrip().rpartition("data: ")[2])
         assert (last["type"], last["response"]["store"]) == ("response.completed", False)
         assert httpx.get(f"{gateway.url}/v1/responses/{first.json()['id']}", timeout=LONG).json() == first.json()
+        for path, body in (
+            ("/v1/conversations", {"items": [message]}),
+            ("/v1/responses", {"input": [message], "background": True}),
+        ):
+            answered = httpx.post(gateway.url + path, json=body, timeout=LONG)
+            assert (answered.status_code, answered.headers["retry-after"]) == (503, "5")
+            assert answered.json()["error"]["message"] == "the stored responses cannot be changed now; try again"
     lines = [line for line in caplog.messages if "response_store" in line]
     assert lines == ["response_store: database or disk is full; until it works again, responses are not stored"]
+
+
+_LIMITED = """
+import resource, sys
+from untemplate_gateway.store import Kept, ResponseStore
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+store = ResponseStore(sys.argv[1], 1000, 1 << 30)
+stored = [
+    store.put("owner", Kept({"id": f"resp_{i}", "output": [{"id": f"msg_{i}"}], "text": "x" * 20_000}, []))
+    for i in range(40)
+]
+assert stored[0] and not stored[-1]
+assert store.get("owner", "resp_0") and not store.get("owner", "resp_39")
+print(store.refusal("input").status)
+"""
+
+
+def test_a_file_that_cannot_grow(tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-c", _LIMITED, str(tmp_path / "responses.db")], capture_output=True, text=True, timeout=LONG
+    )
+    assert (done.returncode, done.stdout) == (0, "503\n"), done.stderr
+    assert done.stderr.splitlines() == [
+        "response_store: disk I/O error; until it works again, responses are not stored"
+    ]
 
 
 def test_a_storage_that_fails_is_not_an_unknown_response(monkeypatch: pytest.MonkeyPatch):

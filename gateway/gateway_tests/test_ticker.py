@@ -43,6 +43,11 @@ def _chat(messages: list[dict[str, Any]], **more: Any) -> bytes:
     return json.dumps({"messages": messages, **more}).encode()
 
 
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+
+
+_PATTERNS = {"type": "object", "patternProperties": {f"^(x{i}|y){{1,200}}$": {"type": "string"} for i in range(500)}}
 USER = {"role": "user", "content": "Hi"}
 CASES = {
     "tokenize": ("/tokenize", json.dumps({"prompt": "word " * 1_800_000}).encode()),
@@ -50,6 +55,7 @@ CASES = {
     "tools": ("/v1/chat/completions", _chat([USER], tools=[_tool(i) for i in range(4096)])),
     "prompt ids": ("/v1/completions", json.dumps({"prompt": [1] * 1_000_000, "max_tokens": 1}).encode()),
     "many calls": ("/v1/chat/completions", _chat(_called([json.dumps({"a": "x" * 2000})] * 4000))),
+    "patterns": ("/v1/chat/completions", _chat([USER], response_format=_json(_PATTERNS))),
     "a large call": ("/v1/chat/completions", _chat(_called([json.dumps({"a": ["x"] * 1_000_000})]))),
 }
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from .errors import ApiError, bad_request, overloaded, unsupported
+from .errors import bad_request, overloaded, unsupported
 from .generation import Meta
 from .protocols.responses import RESPONSES
 from .protocols.responses.response import waiting_response
@@ -66,7 +66,7 @@ class Background:
         items = body["input"]
         kept = Kept(waiting, items if isinstance(items, list) else [])
         if not await asyncio.to_thread(gateway.store.put, owner, kept):
-            raise ApiError(503, "the response cannot be stored now", type="server_error", code="store_unavailable")
+            raise gateway.store.refusal("background")
         run = _Run(gateway, {**exchange.scope, RESPONSE: meta.id}, exchange.body, owner, kept)
         exchange.record.after = lambda: self._start(waiting["id"], run)
         await exchange.reply(waiting)

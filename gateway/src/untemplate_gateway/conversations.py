@@ -41,7 +41,7 @@ async def _kept(exchange: Exchange) -> Kept:
 
 async def _put(exchange: Exchange, kept: Kept) -> None:
     if not await asyncio.to_thread(exchange.gateway.store.put, exchange.record.owner, kept):
-        raise bad_request("conversation", "cannot be stored: it is too large, or the operator stores none")
+        raise exchange.gateway.store.refusal("conversation")
 
 
 def _shown(kept: Kept) -> dict[str, Any]:
@@ -92,7 +92,7 @@ async def add_items(exchange: Exchange) -> None:
     items = _read(exchange, asked.items)
     store, owner = exchange.gateway.store, exchange.record.owner
     if not await asyncio.to_thread(store.extend, owner, _id(exchange), items):
-        raise bad_request("items", "cannot be stored: the conversation is too large")
+        raise store.refusal("items")
     await exchange.reply(_page(items, has_more=False))
 
 

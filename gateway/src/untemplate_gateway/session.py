@@ -30,7 +30,6 @@ from .manager.model import Model
 from .preparing import Prepared
 from .prompt import Prompt
 from .request_grammar import request_grammar
-from .threads import in_thread
 
 if TYPE_CHECKING:
     from .protocols.base import Writer
@@ -101,6 +100,8 @@ class Session:
             ApiError: the grammar cannot be compiled.
         """
         grammar = None
+        if self._prepared.wanted is not None:
+            await self._prepared.wanted.check()
         if self.model.engine.takes.grammar is not None:
             off = self.request.thinking.off and self.model.parser.format.reasoning is not None
             in_reasoning = self._choices[0].stream.in_reasoning
@@ -229,7 +230,7 @@ class Session:
             parsed = ended.parsed
             text = without_fence(parsed.content or "")
             whole = ended.finish_reason == "stop" and ended.stop is None
-            problem = await in_thread(wanted.problem, text) if whole else ""
+            problem = await wanted.problem(text) if whole else ""
             if problem and left and not self.request.continue_final_message:
                 messages = wanted.again(messages, parsed.content or "", problem)
                 next_choice = await self._asked_again(choice, messages)

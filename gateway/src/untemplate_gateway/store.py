@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import msgspec
 
-from .errors import ApiError
+from .errors import ApiError, bad_request
 from .storage import StorageError, open_storage
 
 _log: Final = logging.getLogger("untemplate.gateway")
@@ -101,6 +101,12 @@ class ResponseStore:
         self._failing = False
         return True
 
+    def refusal(self, param: str) -> ApiError:
+        """Return the error for what `put` has just not stored, where nothing else can be answered."""
+        if self._failing:
+            return _unavailable("changed")
+        return bad_request(param, "cannot be stored: it is too large, or the operator stores none")
+
     def get(self, owner: str, id: str) -> Kept | None:
         """Return a stored response; ``None`` if it does not exist.
 
@@ -135,8 +141,10 @@ class ResponseStore:
         """Remove a response. Return True if there was one."""
         if self.get(owner, id) is None:
             return False
-        with _reading():
+        try:
             self._storage.remove(id)
+        except StorageError as error:
+            raise _unavailable("changed", str(error)) from None
         return True
 
     def finish(self, owner: str, kept: Kept) -> bool:
@@ -249,11 +257,12 @@ def _reading() -> Iterator[None]:
     try:
         yield
     except StorageError as error:
-        problem = "the stored responses cannot be read now; try again"
-        headers = {"Retry-After": "5"}
-        raise ApiError(
-            503, problem, type="server_error", code="store_unavailable", headers=headers, detail=str(error)
-        ) from None
+        raise _unavailable("read", str(error)) from None
+
+
+def _unavailable(use: str, detail: str = "") -> ApiError:
+    problem, headers = f"the stored responses cannot be {use} now; try again", {"Retry-After": "5"}
+    return ApiError(503, problem, type="server_error", code="store_unavailable", headers=headers, detail=detail)
 
 
 def _conversation(body: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from ..errors import unsupported
 from ..generation import Ended, Generation, Meta, TokenLogprob, Usage
 from ..notes import Notes
 from .base import Dialect
-from .encoding import encode_text
+from .encoding import ChunkWriter, encode_text
 from .fields import about, read_as
 from .objects import error_object, reports_of, usage_object
 from .parameters import (
@@ -30,7 +30,6 @@ from .parameters import (
     sampled,
     usage_in_stream,
 )
-from .streams import ChunkWriter
 
 _DEFAULT_MAX_TOKENS = 16
 """The API's own default."""

@@ -16,10 +16,9 @@ from typing import Any, Final
 from ...errors import ApiError
 from ...generation import Ended, Generation, Meta, Usage
 from ..arguments import arguments_object
-from ..encoding import encode_text, event, timestamp
+from ..encoding import ItemWriter, encode_text, event, timestamp
 from ..guard import ArgumentsGuard
 from ..objects import merged_items, reports_of
-from ..streams import ItemWriter
 
 
 def respond_messages(request: Generation, ended: Sequence[Ended], usage: Usage, meta: Meta) -> dict[str, Any]:

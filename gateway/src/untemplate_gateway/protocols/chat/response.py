@@ -9,9 +9,8 @@ from untemplate._internal.reasoning_field import name_reasoning
 from untemplate.messages import DeltaMessage, ParsedOutput
 
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
-from ..encoding import encode, encode_text
+from ..encoding import ChunkWriter, HeldCall, HeldCalls, encode, encode_text
 from ..objects import logprob_object, reports_of, usage_object
-from ..streams import ChunkWriter, HeldCall, HeldCalls
 from ..tools import custom_call
 
 

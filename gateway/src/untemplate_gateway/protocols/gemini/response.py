@@ -17,9 +17,8 @@ from untemplate.messages import DeltaMessage
 from ...errors import ApiError
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
 from ..arguments import arguments_object
-from ..encoding import COMMENT, EVENT_STREAM, encode
+from ..encoding import COMMENT, EVENT_STREAM, HeldCall, HeldCalls, encode, is_cut
 from ..objects import merged_items, reports_of
-from ..streams import HeldCall, HeldCalls, is_cut
 
 _REASONS: Final = {"length": "MAX_TOKENS", "content_filter": "SAFETY", "error": "OTHER"}
 _STATUSES: Final = {

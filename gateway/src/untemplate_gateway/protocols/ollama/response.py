@@ -14,9 +14,8 @@ from untemplate.messages import DeltaMessage
 from ...errors import ApiError
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
 from ..arguments import arguments_object
-from ..encoding import encode, encode_text, timestamp
+from ..encoding import HeldCall, HeldCalls, encode, encode_text, is_cut, timestamp
 from ..objects import logprob_object, reports_of
-from ..streams import HeldCall, HeldCalls, is_cut
 from .context import to_numbers
 from .request import Load
 

@@ -20,9 +20,8 @@ from untemplate.messages import ParsedOutput
 from ...errors import ApiError
 from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
 from ..arguments import arguments_object
-from ..encoding import encode, encode_text, event
+from ..encoding import ItemWriter, encode, encode_text, event
 from ..objects import logprob_object, merged_items, reports_of
-from ..streams import ItemWriter
 from ..tools import custom_input
 from .tools import Given
 
