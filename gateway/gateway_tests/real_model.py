@@ -18,6 +18,7 @@ from untemplate.grammar import Grammar
 from untemplate_gateway.engines.base import EngineChunk, Job
 from untemplate_gateway.engines.llamacpp import LlamaCppEngine
 from untemplate_gateway.manager.model import Model
+from untemplate_gateway.settings import LlamaCpp
 
 from .server import Running, running
 
@@ -75,7 +76,8 @@ def demo(slots: int) -> Iterator[Running]:
     assert GGUF.is_file(), f"{GGUF} is gone"
 
     async def load() -> Model:
-        engine = Dictated(GGUF, n_parallel=slots, threads=1, extra={"endpoint_metrics": True, "ctx_shift": True})
+        extra = {"endpoint_metrics": True, "ctx_shift": True}
+        engine = Dictated(GGUF, LlamaCpp(n_parallel=slots, threads=1, extra=extra))
         await engine.start()
         template = engine.template()
         assert template is not None

@@ -19,6 +19,7 @@ from untemplate_gateway.engines.base import Takes
 from untemplate_gateway.engines.llamacpp import LlamaCppEngine
 from untemplate_gateway.images import taken_out
 from untemplate_gateway.manager.model import Model
+from untemplate_gateway.settings import LlamaCpp
 
 from .scripted import scripted
 from .server import LONG, Running, running
@@ -37,7 +38,7 @@ def asked(*parts: Any) -> list[Any]:
 @pytest.fixture(scope="module")
 def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("seeing")
-    engine = LlamaCppEngine(tiny_gguf(folder), n_ctx=512, mmproj=str(tiny_mmproj(folder)))
+    engine = LlamaCppEngine(tiny_gguf(folder), LlamaCpp(n_ctx=512, mmproj=str(tiny_mmproj(folder))))
 
     async def load() -> Model:
         await engine.start()

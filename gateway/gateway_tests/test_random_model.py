@@ -16,6 +16,7 @@ import pytest
 
 from untemplate import OutputParser
 from untemplate_gateway.manager.model import Model
+from untemplate_gateway.settings import LlamaCpp
 
 from .server import LONG, Running, running
 from .tiny_gguf import NOISE, tiny_gguf
@@ -43,7 +44,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     async def load() -> Model:
         from untemplate_gateway.engines.llamacpp import LlamaCppEngine
 
-        engine = LlamaCppEngine(path, n_ctx=2048, n_parallel=2, threads=1)
+        engine = LlamaCppEngine(path, LlamaCpp(n_ctx=2048, n_parallel=2, threads=1))
         await engine.start()
         parser = OutputParser.named("hermes", tokenizer=engine.vocabulary())
         return Model(name="noise", engine=engine, parser=parser, template=engine.template())

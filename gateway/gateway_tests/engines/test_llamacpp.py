@@ -27,6 +27,7 @@ from untemplate_gateway.errors import ApiError, EngineError
 from untemplate_gateway.generation import Constraint, Generation, Sampling, Usage
 from untemplate_gateway.manager import Manager, Model
 from untemplate_gateway.request_context import RequestContext, current
+from untemplate_gateway.settings import LlamaCpp
 
 from ..tiny_gguf import END, ENDLESS, NOISE, TEMPLATE, tiny_gguf
 
@@ -60,7 +61,7 @@ def patient(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(model: Path, act: Callable[[LlamaCppEngine], Awaitable[Any]], **settings: Any) -> Any:
     async def main() -> Any:
-        engine = LlamaCppEngine(model, **{"n_parallel": 2, "threads": 1, **settings})
+        engine = LlamaCppEngine(model, LlamaCpp(**{"n_parallel": 2, "threads": 1, **settings}))
         try:
             await engine.start()
             return await act(engine)
@@ -304,7 +305,7 @@ def test_a_bos_token_comes_once(tmp_path: Path):
 )
 def test_parameters_that_cannot_be(model: Path, extra: dict[str, Any], message: str):
     with pytest.raises(EngineError) as caught:
-        asyncio.run(LlamaCppEngine(model, extra=extra).start())
+        asyncio.run(LlamaCppEngine(model, LlamaCpp(extra=extra)).start())
     assert caught.value.message == message
 
 

@@ -18,6 +18,7 @@ from untemplate_gateway.engines.base import EngineChunk, Health, Job
 from untemplate_gateway.engines.vllm import VllmEngine
 from untemplate_gateway.errors import ApiError, EngineError
 from untemplate_gateway.generation import Sampling, TokenLogprob, Usage
+from untemplate_gateway.settings import Vllm
 
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
 
@@ -34,7 +35,7 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def run(act: Callable[[VllmEngine], Awaitable[Any]], **settings: Any) -> Any:
     async def main() -> Any:
-        engine = VllmEngine("a/model", **settings)
+        engine = VllmEngine("a/model", Vllm(**settings))
         try:
             await engine.start()
             return await act(engine)
@@ -82,7 +83,7 @@ def test_options_reach_vllm(vllm: Any):
 )
 def test_options_that_cannot_be(vllm: Any, name: str, value: Any, problem: str):
     with pytest.raises(EngineError) as caught:
-        asyncio.run(VllmEngine("a/model", extra={name: value}).start())
+        asyncio.run(VllmEngine("a/model", Vllm(extra={name: value})).start())
     assert caught.value.message == f"vllm.extra: {name}: {problem}"
 
 
@@ -224,11 +225,6 @@ def test_tokenizer_template_and_health(vllm: Any, tmp_path: Path):
         assert (caught.value.status, caught.value.message) == (503, "the engine is not started")
 
     run(act)
-    file = tmp_path / "own.jinja"
-    file.write_text("{{ messages }}")
-    template = VllmEngine("a/model", chat_template=str(file)).template()
-    assert template is not None
-    assert template.source == "{{ messages }}"
 
 
 def test_models_that_cannot_be_loaded(vllm: Any):

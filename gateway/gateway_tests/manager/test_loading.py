@@ -34,7 +34,7 @@ class FakeLlama(FakeEngine):
     takes = Takes(token_ids=True)
     made: ClassVar[list[FakeLlama]] = []
 
-    def __init__(self, model: Path, **options: Any) -> None:
+    def __init__(self, model: Path, options: Any = None) -> None:
         super().__init__()
         self.model = str(model)
         self.options = options
@@ -185,14 +185,7 @@ def test_a_gguf_file(tmp_path: Path, llama: list[FakeLlama], caplog: pytest.LogC
     with caplog.at_level(logging.INFO, "untemplate.gateway"):
         (model,) = served(settings)
     (engine,) = llama
-    assert engine.options == {
-        "n_ctx": 512,
-        "n_parallel": 2,
-        "threads": 3,
-        "gpu_layers": 0,
-        "mmproj": "",
-        "extra": {"x": 1},
-    }
+    assert engine.options == settings.llamacpp
     assert (engine.model, engine.started, engine.closed) == (str(path), 1, 1)
     assert (model.name, model.context_length, model.template_kwargs) == (
         *("tiny-Q8_0", 4096),
@@ -322,7 +315,7 @@ def test_llamacpp_chooses_the_context(tmp_path: Path, llama: list[FakeLlama]):
             await loading.load_models(Settings(model=str(path), llamacpp=options), lambda text: None)
 
     asyncio.run(run())
-    assert [engine.options["n_ctx"] for engine in llama] == [0, 999]
+    assert [engine.options.n_ctx for engine in llama] == [0, 999]
 
 
 def test_swapping_by_settings(tmp_path: Path, llama: list[FakeLlama]):
@@ -442,7 +435,7 @@ def test_the_parsers_of_vllm(
 
     made: list[Any] = []
 
-    def vllm_engine(model: str, **options: Any) -> FakeLlama:
+    def vllm_engine(model: str, options: Any) -> FakeLlama:
         made.append((model, options))
         return FakeLlama(Path(model))
 
@@ -462,18 +455,7 @@ def test_the_parsers_of_vllm(
     else:
         assert problem(settings) == "parser_backend: unknown tool parser 'their_own'"
     assert made == [
-        (
-            str(folder),
-            {
-                "dtype": "auto",
-                "max_model_len": 9,
-                "gpu_memory_utilization": 0.9,
-                "enforce_eager": False,
-                "tensor_parallel_size": 1,
-                "trust_remote_code": False,
-                "extra": {"x": 1},
-            },
-        ),
+        (str(folder), settings.vllm),
         (reasoning, tools),
     ]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from importlib import metadata, util
 from pathlib import Path
@@ -25,6 +25,7 @@ from untemplate.templates._gguf_file import GgufError, read_gguf
 
 from ..errors import ApiError, bad_request, unsupported
 from ..generation import Usage
+from ..settings import LlamaCpp
 from .admission import Turns
 from .base import Embeddings, EngineChunk, EngineError, Job, Scores, parts_of
 from .llamacpp_server import LlamaCppServer
@@ -38,38 +39,17 @@ class LlamaCppEngine(OpenAIEngine):
 
     Args:
         model: the file; of a split model its first part.
-        n_ctx: tokens of context, which all running requests share; 0 for as
-            many as the model was trained with, or as fit into memory (llama.cpp's ``fit_params``).
-        n_parallel: requests that are decoded together; further ones wait.
-        threads: processor threads; 0 for as many as there are cores, or one for a model under 64 MB.
-        gpu_layers: layers to put on the GPU; -1 for all.
-        mmproj: file of the projector that turns images into tokens, for models that see.
-        extra: any other parameter of llama.cpp, by its name in xllamacpp (``flash_attn_type``, ``cache_type_k``,
-            ``sampling.temp`` …).
+        options: the settings of this engine.
     """
 
     kind = "llamacpp"
 
-    def __init__(
-        self,
-        model: str | os.PathLike[str],
-        *,
-        n_ctx: int = 0,
-        n_parallel: int = 4,
-        threads: int = 0,
-        gpu_layers: int = -1,
-        mmproj: str = "",
-        extra: Mapping[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, model: str | os.PathLike[str], options: LlamaCpp | None = None) -> None:
         super().__init__("", read_timeout=0, retries=0)  # while it processes a long prompt, it sends nothing
         self.server = "llama.cpp"
         self.path = Path(model)
-        self._n_ctx = n_ctx
-        self._n_parallel = n_parallel
-        self._threads = threads
-        self._gpu_layers = gpu_layers
-        self._mmproj = mmproj
-        self._extra = dict(extra or {})
+        self._options = options or LlamaCpp()
+        self._n_parallel = self._options.n_parallel
         self._server: LlamaCppServer | None = None
         self._vocabulary: ModelTokenizer | None = None
 
@@ -78,7 +58,7 @@ class LlamaCppEngine(OpenAIEngine):
             return
         self._check()
         self._vocabulary, self._ends = await asyncio.to_thread(_vocabulary, self.path)
-        self._server = server = LlamaCppServer(str(self.path), self._parameters(), self._extra)
+        self._server = server = LlamaCppServer(str(self.path), self._parameters(), self._options.extra)
         try:
             await asyncio.to_thread(server.load)
             self.url = server.url
@@ -113,21 +93,21 @@ class LlamaCppEngine(OpenAIEngine):
         """Return llama.cpp's parameters by their names in xllamacpp."""
         parameters: dict[str, Any] = {
             # One more for an owner that has no running request (`Turns`); llama.cpp aborts with it on some embeddings.
-            "n_parallel": self._n_parallel + (not self._extra.get("embedding")),
-            "n_gpu_layers": self._gpu_layers,
+            "n_parallel": self._n_parallel + (not self._options.extra.get("embedding")),
+            "n_gpu_layers": self._options.gpu_layers,
             "special": True,
             "verbosity": -1,
             "endpoint_slots": True,
             "endpoint_metrics": False,
             "ui": False,
             # One cache for all slots: a request may use all the context that the others leave.
-            "n_ctx": self._n_ctx,
+            "n_ctx": self._options.n_ctx,
             "kv_unified": True,
         }
-        if threads := self._threads or default_threads(self.path):
+        if threads := self._options.threads or default_threads(self.path):
             parameters |= {"cpuparams.n_threads": threads, "cpuparams_batch.n_threads": threads}
-        if self._mmproj:
-            parameters["mmproj.path"] = self._mmproj
+        if self._options.mmproj:
+            parameters["mmproj.path"] = self._options.mmproj
         return parameters
 
     @property
@@ -196,7 +176,7 @@ class LlamaCppEngine(OpenAIEngine):
         constrained = job.grammar is not None or job.constraint is not None
         if job.images:  # the number of their tokens is not known
             chunks = self._native(job, self._context)
-        elif constrained or part < _LEAST_PART or "ctx_shift" in self._extra:
+        elif constrained or part < _LEAST_PART or "ctx_shift" in self._options.extra:
             # A grammar cannot be continued in the middle.
             most = room if job.max_tokens is None else job.max_tokens
             chunks = self._native(job, prompt_tokens + most)

@@ -26,6 +26,7 @@ from untemplate.templates import ChatTemplate, TemplateError
 
 from ..errors import ApiError
 from ..generation import TokenLogprob, Usage
+from ..settings import Vllm
 from .base import Engine, EngineChunk, EngineError, Health, Job, Takes
 
 _PARSERS: Final = frozenset(
@@ -48,14 +49,7 @@ class VllmEngine(Engine):
 
     Args:
         model: a model's folder, or its id on the hub.
-        dtype: ``auto``, ``bfloat16``, ``float16``, ``float32``.
-        max_model_len: tokens of context; ``None`` for the context that the model was trained with.
-        gpu_memory_utilization: share of the GPU's memory that vLLM uses.
-        enforce_eager: run without CUDA graphs.
-        tensor_parallel_size: GPUs over which each layer is spread.
-        trust_remote_code: run Python code that comes with the model.
-        chat_template: a template, or a file that contains it, instead of the tokenizer's own.
-        extra: any other argument of ``AsyncEngineArgs``.
+        options: the settings of this engine.
     """
 
     kind = "vllm"
@@ -67,33 +61,11 @@ class VllmEngine(Engine):
         constraints=frozenset(("grammar", "regex", "choice")),
     )
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        dtype: str = "auto",
-        max_model_len: int | None = None,
-        gpu_memory_utilization: float = 0.9,
-        enforce_eager: bool = False,
-        tensor_parallel_size: int = 1,
-        trust_remote_code: bool = False,
-        chat_template: str = "",
-        extra: Mapping[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, model: str, options: Vllm | None = None) -> None:
         self.model = model
         self.context_length: int | None = None
         """Tokens of context; known once the engine has started."""
-        self._arguments: dict[str, Any] = {
-            "model": model,
-            "dtype": dtype,
-            "max_model_len": max_model_len,
-            "gpu_memory_utilization": gpu_memory_utilization,
-            "enforce_eager": enforce_eager,
-            "tensor_parallel_size": tensor_parallel_size,
-            "trust_remote_code": trust_remote_code,
-        }
-        self._extra = dict(extra or {})
-        self._chat_template = chat_template
+        self._options = options or Vllm()
         self._engine: Any = None
         self._tokenizer: Any = None
         self._params: Any = None
@@ -111,7 +83,10 @@ class VllmEngine(Engine):
         except (ImportError, AttributeError) as error:
             problem = f"this engine needs vLLM 0.10 or later (pip install vllm): {error}"
             raise EngineError(problem, status=500, code="engine_missing") from None
-        arguments = make(**{**self._arguments, **_checked(self._extra, make)})
+        options = msgspec.structs.asdict(self._options)
+        extra = _checked(options.pop("extra"), make)
+        options["max_model_len"] = options["max_model_len"] or None
+        arguments = make(**{"model": self.model, **options, **extra})
         try:
             # Loading blocks for minutes; requests for other models continue in the meantime.
             self._engine = await asyncio.to_thread(llm.from_engine_args, arguments)
@@ -156,8 +131,6 @@ class VllmEngine(Engine):
         return self._tokenizer
 
     def template(self) -> ChatTemplate | None:
-        if self._chat_template:
-            return ChatTemplate.load(self._chat_template)
         try:
             return ChatTemplate.of_tokenizer(self._tokenizer, name=self.model)
         except TemplateError:
@@ -326,9 +299,11 @@ def _checked(extra: Mapping[str, Any], make: type[Any]) -> dict[str, Any]:
         elif name not in fields:
             problem = "vLLM has no such engine argument" + did_you_mean(close_names(name, fields, 1))
         else:
-            default = fields[name].default
-            kind = type(default)
-            if kind in _NAMES and value is not None and not _fits(value, kind):
+            kind = type(fields[name].default)
+            try:
+                if kind in _NAMES and value is not None:
+                    msgspec.convert(value, kind)
+            except msgspec.ValidationError:
                 problem = f"must be {_NAMES[kind]}, not {value!r}"
         if problem:
             raise EngineError(f"vllm.extra: {name}: {problem}", status=500, code="bad_setting")
@@ -336,11 +311,3 @@ def _checked(extra: Mapping[str, Any], make: type[Any]) -> dict[str, Any]:
 
 
 _NAMES: Final[dict[type, str]] = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-
-
-def _fits(value: Any, kind: type) -> bool:
-    try:
-        msgspec.convert(value, kind)
-    except msgspec.ValidationError:
-        return False
-    return True

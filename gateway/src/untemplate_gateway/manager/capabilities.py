@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from untemplate.selection import Selection, Tried, select, suggested
 from untemplate.templates import ChatTemplate, TemplateError
 from untemplate.templates._history import template_needs
 
-from .checkpoint import Checkpoint, CheckpointError, open_checkpoint
+from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, without_weights
 
 _ASKED: Final = [{"role": "user", "content": "Hi"}]
 
@@ -108,16 +107,8 @@ def _checkpoint(model: str | Checkpoint | None) -> Checkpoint | None:
     try:
         return open_checkpoint(model)
     except CheckpointError:
-        return _bare(Path(model))
-
-
-def _bare(path: Path) -> Checkpoint | None:
-    """Return a folder with a configuration and no weights as a `Checkpoint`."""
-    try:
-        found = json.loads((path / "config.json").read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-    return Checkpoint(name=path.name, path=path, kind="safetensors", files=()) if isinstance(found, dict) else None
+        found = without_weights(Path(model))
+        return found if found.config else None
 
 
 def _template(source: Any, evidence: list[str]) -> ChatTemplate | None:

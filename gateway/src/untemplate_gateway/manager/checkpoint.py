@@ -27,6 +27,7 @@ __all__ = [
     "quantization_of",
     "read_json",
     "size_text",
+    "without_weights",
 ]
 
 _PART: Final = re.compile(r"-(\d{5})-of-(?!00000)(\d{5})(?=\.gguf$)", re.IGNORECASE)
@@ -166,6 +167,11 @@ def open_checkpoint(path: str | os.PathLike[str], *, repo: str = "", name: str =
     except OSError as error:
         raise CheckpointError(f"{path}: {error.strerror or error}") from None
     raise CheckpointError(f"{path}: no such file or folder")
+
+
+def without_weights(folder: Path, repo: str = "") -> Checkpoint:
+    """Return a folder with the other files of a model."""
+    return Checkpoint(name=repo or folder.name, path=folder, kind="safetensors", files=(), repo=repo)
 
 
 def _file(path: Path, repo: str, name: str) -> Checkpoint:

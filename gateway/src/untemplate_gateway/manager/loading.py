@@ -30,7 +30,7 @@ from ..settings import Settings, SettingsError
 from ..templates import OURS
 from . import hub
 from .capabilities import ModelCapabilities, detect_capabilities, model_type_of
-from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, size_text
+from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, size_text, without_weights
 from .choices import (
     DEMO,
     PACKAGED,
@@ -159,8 +159,8 @@ async def _load(settings: Settings, kind: str, report: Report) -> Model:
     if kind == "vllm" and settings.engine == "auto" and hub.is_hub_name(settings.model):
         kind = await asyncio.to_thread(_kind_on_hub, settings.model)
     _installed(kind, settings.model)
-    source = await asyncio.to_thread(_source, settings, kind, report)
-    return await _started(_engine(settings, kind, source), settings, report, source)
+    source, path = await asyncio.to_thread(_source, settings, kind, report)
+    return await _started(_engine(settings, kind, path), settings, report, source)
 
 
 def _kind_on_hub(name: str) -> str:
@@ -202,11 +202,12 @@ async def _started(engine: Engine, settings: Settings, report: Report, source: _
         raise
 
 
-def _source(settings: Settings, kind: str, report: Report) -> _Source:
+def _source(settings: Settings, kind: str, report: Report) -> tuple[_Source, Path]:
     template = load_template(settings)
     checkpoint = locate(settings.model, report)
     _look(settings, kind, checkpoint, template, report)
-    return _Source(checkpoint.name, checkpoint.repo or checkpoint.name, checkpoint, template or _own(checkpoint))
+    source = _Source(checkpoint.name, checkpoint.repo or checkpoint.name, checkpoint, template or _own(checkpoint))
+    return source, checkpoint.path
 
 
 def _source_of_upstream(settings: Settings, served: str) -> _Source:
@@ -228,7 +229,8 @@ def _look(settings: Settings, kind: str, checkpoint: Checkpoint, template: ChatT
     """
     if settings.preflight == "off":
         return
-    found = preflight(checkpoint, engine=kind, context=_context_of(settings, kind), template=template)
+    context = settings.vllm.max_model_len if kind == "vllm" else settings.llamacpp.n_ctx
+    found = preflight(checkpoint, engine=kind, context=context, template=template)
     problems = found.problems(strict=settings.preflight == "strict")
     if problems:
         raise CheckpointError(f"{checkpoint.name}: {'; '.join(problems)} (--preflight off loads it anyway)")
@@ -239,27 +241,18 @@ def _look(settings: Settings, kind: str, checkpoint: Checkpoint, template: ChatT
             report(f"{check.name}: {check.detail}")
 
 
-def _context_of(settings: Settings, kind: str) -> int:
-    """Return the tokens of context that the operator wants; 0 if the engine chooses."""
-    return settings.vllm.max_model_len if kind == "vllm" else settings.llamacpp.n_ctx
-
-
 def _beside_upstream(name: str) -> Checkpoint | None:
     """Return the files of an upstream's model, as far as they are available. Its weights are not needed."""
     path = Path(name).expanduser()
     try:
         if hub.is_hub_name(name):
-            return hub.find(name) or _without_weights(hub.fetch_tokenizer(name), name)
+            return hub.find(name) or without_weights(hub.fetch_tokenizer(name), name)
         return open_checkpoint(path) if path.exists() else None
     except hub.HubError as error:
         _log.warning("%s", error)
         return None
     except CheckpointError:
-        return _without_weights(path) if path.is_dir() else None
-
-
-def _without_weights(folder: Path, repo: str = "") -> Checkpoint:
-    return Checkpoint(name=repo or folder.name, path=folder, kind="safetensors", files=(), repo=repo)
+        return without_weights(path) if path.is_dir() else None
 
 
 def _own(checkpoint: Checkpoint) -> ChatTemplate | None:
@@ -392,53 +385,24 @@ def _written(checkpoint: Checkpoint) -> float:
 # -- Engines ------------------------------------------------------------------------------------------------------
 
 
-def _engine(settings: Settings, kind: str, source: _Source) -> Engine:
+def _engine(settings: Settings, kind: str, model: Path) -> Engine:
     """Return the engine, not started yet."""
-    assert source.checkpoint is not None
     if kind == "llamacpp":
         from ..engines.llamacpp import LlamaCppEngine
 
-        options = settings.llamacpp
-        return LlamaCppEngine(
-            source.checkpoint.path,
-            n_ctx=options.n_ctx,
-            n_parallel=options.n_parallel,
-            threads=options.threads,
-            gpu_layers=options.gpu_layers,
-            mmproj=options.mmproj,
-            extra=options.extra,
-        )
-    return _vllm(settings, source)
+        return LlamaCppEngine(model, settings.llamacpp)
+    from ..engines.vllm import VllmEngine
+
+    return VllmEngine(str(model), settings.vllm)
 
 
 def _openai(settings: Settings) -> Engine:
     from ..engines.openai import OpenAIChatEngine, OpenAIEngine
 
     kind = OpenAIChatEngine if settings.upstream_chat else OpenAIEngine
+    options = ("model", "api_key", "connect_timeout", "read_timeout", "retries", "concurrency")
     return kind(
         settings.upstream or settings.upstream_chat,
-        model=settings.upstream_model,
         wanted=settings.model,
-        api_key=settings.upstream_api_key,
-        connect_timeout=settings.upstream_connect_timeout,
-        read_timeout=settings.upstream_read_timeout,
-        retries=settings.upstream_retries,
-        concurrency=settings.upstream_concurrency,
-    )
-
-
-def _vllm(settings: Settings, source: _Source) -> Engine:
-    from ..engines.vllm import VllmEngine
-
-    assert source.checkpoint is not None
-    options = settings.vllm
-    return VllmEngine(
-        str(source.checkpoint.path),
-        dtype=options.dtype,
-        max_model_len=options.max_model_len or None,
-        gpu_memory_utilization=options.gpu_memory_utilization,
-        enforce_eager=options.enforce_eager,
-        tensor_parallel_size=options.tensor_parallel_size,
-        trust_remote_code=options.trust_remote_code,
-        extra=options.extra,
+        **{name: getattr(settings, f"upstream_{name}") for name in options},
     )
