@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.public import SHARED, needs_templates
 from untemplate.analysis import prepare
-from untemplate.formats import named
 from untemplate.selection import select
 from untemplate.templates import ChatTemplate
 from untemplate_gateway.manager.capabilities import ModelCapabilities, detect_capabilities
 from untemplate_gateway.manager.checkpoint import open_checkpoint
-from untemplate_gateway.templates import OURS, our_template
 
 from .models import TEMPLATE, gguf_model, safetensors_model
 
@@ -113,44 +110,6 @@ def test_a_template_that_cannot_be_read(tmp_path: Path):
     assert found.chat_template is None
     assert found.tool_call_parser == "hermes"
     assert found.evidence[1].startswith(f"no chat template: {tmp_path}: has no chat template")
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_templates_of_our_own(name: str):
-    source = our_template(name)
-    template = ChatTemplate(source, bos_token="<s>", eos_token="</s>", name=name)
-    certificate = prepare(template).certify(named(OURS[name]))
-    assert certificate.certified
-    table = certificate.capabilities
-    assert {k for k, v in table.items() if v == "yes"} >= {"content", "calls", "parallel_calls", "awkward_strings"}
-    found = detect_capabilities(template=template)
-    assert (found.supports_tools, found.supports_thinking) == (True, False)
-
-
-def test_our_template_of_another_name():
-    with pytest.raises(KeyError):
-        our_template("other")
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_our_templates_show_tools_results_and_parts(name: str):
-    template = ChatTemplate(our_template(name), bos_token="<s>", eos_token="</s>")
-    tool = {"type": "function", "function": {"name": "look", "description": "Looks.", "parameters": {"type": "object"}}}
-    call = {"id": "abcdefghi", "type": "function", "function": {"name": "look", "arguments": {"at": "it's", "n": None}}}
-    prompt = template.render(
-        [
-            {"role": "system", "content": [{"type": "text", "text": "Be brief."}]},
-            {"role": "user", "content": [{"type": "text", "text": "What"}, {"type": "text", "text": " is it?"}]},
-            {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": "abcdefghi", "content": 'a "cat"'},
-        ],
-        tools=[tool],
-        add_generation_prompt=True,
-    )
-    assert prompt.startswith("<s>")
-    for text in ("Be brief.", '"description": "Looks."', "it's"):
-        assert text in prompt
-    assert json.dumps('a "cat"')[1:-1] in prompt or 'a "cat"' in prompt
 
 
 @needs_templates

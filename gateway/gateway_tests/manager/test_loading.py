@@ -344,22 +344,7 @@ def test_the_operators_template(tmp_path: Path, llama: list[FakeLlama]):
     missing = tmp_path / "missing.jinja"
     with pytest.raises(SettingsError) as caught:
         load_template(Settings(chat_template=str(missing)))
-    assert str(caught.value) == (
-        f"chat_template: {missing}: not a template, and no such file, folder or hub id; give a file, or the name of "
-        "a bundled one: llama3_json, mistral_parallel, gemma3_pythonic"
-    )
-
-
-def test_a_template_of_ours(tmp_path: Path, llama: list[FakeLlama]):
-    path = gguf_model(tmp_path / "m.gguf", {"tokenizer.ggml.bos_token_id": 0})
-    (model,) = served(Settings(model=str(path), chat_template="llama3_json"))
-    assert model.template is not None
-    assert (model.template.name, model.template.bos_token) == ("llama3_json", "<|im_start|>")
-    assert model.parser.format.name == "llama3_json"
-    assert model.capabilities is not None
-    assert (
-        "format llama3_json: the format of the bundled template llama3_json; certified" in model.capabilities.evidence
-    )
+    assert str(caught.value) == (f"chat_template: {missing}: not a template, and no such file, folder or hub id")
 
 
 def choose(**settings: Any) -> tuple[str, str, str]:

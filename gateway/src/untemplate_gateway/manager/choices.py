@@ -21,7 +21,7 @@ from untemplate.selection import Selection, Tried, against_template, select
 from untemplate.templates import ChatTemplate, TemplateError
 
 from ..settings import Settings, SettingsError
-from ..templates import OURS, our_template, with_generic_tools
+from ..templates import with_generic_tools
 from .capabilities import ModelCapabilities, select_by_name
 from .checkpoint import read_json
 
@@ -75,18 +75,14 @@ def load_template(settings: Settings) -> ChatTemplate | None:
     """Return the operator's chat template; ``None`` to use the model's own.
 
     Raises:
-        SettingsError: the template does not exist; the message lists the bundled ones.
+        SettingsError: the template does not exist.
     """
-    wanted = settings.chat_template
-    if not wanted:
+    if not settings.chat_template:
         return None
-    if wanted in OURS:
-        return ChatTemplate(our_template(wanted), name=wanted)
     try:
-        return ChatTemplate.load(Path(wanted))
+        return ChatTemplate.load(Path(settings.chat_template))
     except TemplateError as error:
-        names = ", ".join(OURS)
-        raise SettingsError(f"chat_template: {error}; give a file, or the name of a bundled one: {names}") from None
+        raise SettingsError(f"chat_template: {error}") from None
 
 
 def choose_format(
@@ -97,7 +93,7 @@ def choose_format(
     model_type: str = "",
     folder: Path | None = None,
 ) -> Selection:
-    """Return the Format of the model: the operator's, that of a bundled template, otherwise the choice of `select`.
+    """Return the Format of the model: the operator's, otherwise the choice of `select`.
 
     Args:
         template: the template that renders prompts.
@@ -123,10 +119,6 @@ def choose_format(
         except (FormatError, UnknownFormatError, IncompatibleFormatsError) as error:
             raise SettingsError(brief(error)) from None
         return against_template(chosen, template)
-    if settings.chat_template in OURS:
-        chosen = select(enforce=OURS[settings.chat_template])
-        remark = f"the format of the bundled template {settings.chat_template}"
-        return against_template(replace(chosen, chosen=replace(chosen.chosen, remark=remark)), template)
     if template is None:
         return select_by_name(identifier, model_type)
     return select(

@@ -27,7 +27,6 @@ from untemplate.templates import ChatTemplate, TemplateError
 
 from ..engines.base import Engine
 from ..settings import Settings, SettingsError
-from ..templates import OURS
 from . import hub
 from .capabilities import ModelCapabilities, detect_capabilities, model_type_of
 from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, size_text, without_weights
@@ -266,8 +265,6 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
     if source is None:
         source = _source_of_upstream(settings, str(getattr(engine, "model", "")))
     template = source.template or engine.template()
-    if settings.chat_template in OURS and template is not None:
-        template = _with_tokens(template, source, engine)
     if template is None and settings.upstream:
         raise SettingsError(
             f"upstream: no chat template is known for the model {source.identifier or source.name!r}; name one "
@@ -327,14 +324,6 @@ def _parser(
         )
     except ValueError as error:
         raise SettingsError(f"parser_backend: {error}") from None
-
-
-def _with_tokens(template: ChatTemplate, source: _Source, engine: Engine) -> ChatTemplate:
-    """Return a bundled template with the model's own begin and end tokens."""
-    own = engine.template() or (_own(source.checkpoint) if source.checkpoint is not None else None)
-    if own is None:
-        return template
-    return ChatTemplate(template.source, bos_token=own.bos_token, eos_token=own.eos_token, name=template.name)
 
 
 def _vocabulary(engine: Engine, source: _Source) -> Any:

@@ -102,10 +102,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     # Prompt and parsing
     chat_template: Annotated[
-        str,
-        _is(
-            "chat template to use instead of the model's own: a file, or the name of a bundled one", metavar="FILE|NAME"
-        ),
+        str, _is("file of the chat template to use instead of the model's own", metavar="FILE")
     ] = ""
     chat_template_kwargs: Annotated[
         dict[str, Any], _is("template variables for requests that do not set them", metavar="NAME=VALUE")

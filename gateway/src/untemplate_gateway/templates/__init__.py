@@ -1,31 +1,12 @@
-"""Chat templates of this project, for models whose own template does not support tools.
-
-Each is a ``.jinja`` file in this folder. A test checks that it certifies with the Format in `OURS`.
-``generic_tools.jinja`` is the exception: it comes before the model's own template (`with_generic_tools`).
-"""
+"""Tools for models whose own template knows none: ``generic_tools.jinja`` comes before it."""
 
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Final
 
 from untemplate.templates import ChatTemplate
 
-__all__ = ["OURS", "our_template", "with_generic_tools"]
-
-OURS: Final = {"llama3_json": "llama3_json", "mistral_parallel": "mistral", "gemma3_pythonic": "pythonic"}
-"""Name of the template → name of its Format in the catalogue."""
-
-
-def our_template(name: str) -> str:
-    """Return the source of a template.
-
-    Raises:
-        KeyError: the name is unknown.
-    """
-    if name not in OURS:
-        raise KeyError(name)
-    return files(__name__).joinpath(f"{name}.jinja").read_text("utf-8")
+__all__ = ["with_generic_tools"]
 
 
 def with_generic_tools(template: ChatTemplate, place: str) -> ChatTemplate:
