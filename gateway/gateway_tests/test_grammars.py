@@ -12,7 +12,7 @@ import pytest
 
 from untemplate import GrammarError, OutputParser
 from untemplate_gateway import grammars
-from untemplate_gateway.grammars import AT_ONCE, GrammarCompiler, GrammarOrder
+from untemplate_gateway.grammars import AT_ONCE, GrammarCompiler
 
 from .scripted import scripted
 from .server import LONG, running, soon
@@ -32,10 +32,10 @@ def doubling(depth: int) -> dict[str, Any]:
     return {"$ref": f"#/$defs/d{depth - 1}", "$defs": parts}
 
 
-def order(schema: Any, **more: Any) -> GrammarOrder:
+def order(schema: Any, **more: Any) -> dict[str, Any]:
     tool = {"type": "function", "function": {"name": "f", "strict": True, "parameters": schema}}
     settings = {"tool_choice": "required", "parallel_tool_calls": True, "dialect": "gbnf", "reasoning": "closed"}
-    return GrammarOrder(**{"tools": [tool], "response_format": None, **settings, **more})
+    return {"tools": [tool], "response_format": None, **settings, **more}
 
 
 def parser() -> OutputParser:
@@ -50,7 +50,7 @@ class TestRequests:
     @pytest.mark.parametrize(
         "fields",
         [
-            {"tools": order(doubling(30)).tools, "tool_choice": "required"},
+            {"tools": order(doubling(30))["tools"], "tool_choice": "required"},
             {"response_format": response_format(doubling(30))},
         ],
         ids=["tools", "response_format"],
@@ -98,10 +98,10 @@ class TestCompiler:
         async def both() -> None:
             compiler = GrammarCompiler()
             try:
-                found = await compiler.compile(parser(), order(LARGE))
-                tools = order(LARGE).tools
+                found = await compiler.compile(parser(), **order(LARGE))
+                tools = order(LARGE)["tools"]
                 assert found == parser().grammar(tools, "required", reasoning="closed")
-                assert await compiler.compile(parser(), order(LARGE)) is found
+                assert await compiler.compile(parser(), **order(LARGE)) is found
                 assert len(compiler.workers.idle) == 1
             finally:
                 compiler.workers.close()
@@ -113,8 +113,8 @@ class TestCompiler:
         async def made() -> None:
             compiler = GrammarCompiler()
             try:
-                found = await compiler.compile(parser(), order(LARGE, dialect=dialect))
-                wanted = parser().grammar(order(LARGE).tools, "required", reasoning="closed", dialect=dialect)
+                found = await compiler.compile(parser(), **order(LARGE, dialect=dialect))
+                wanted = parser().grammar(order(LARGE)["tools"], "required", reasoning="closed", dialect=dialect)
                 assert found == wanted
                 assert found.json == wanted.json
             finally:
@@ -125,7 +125,7 @@ class TestCompiler:
     def test_small_schemas_need_no_process(self) -> None:
         async def made() -> None:
             compiler = GrammarCompiler()
-            await compiler.compile(parser(), order({"type": "object", "properties": {"x": {"type": "string"}}}))
+            await compiler.compile(parser(), **order({"type": "object", "properties": {"x": {"type": "string"}}}))
             assert compiler.workers.idle == []
             compiler.workers.close()
 
@@ -141,9 +141,9 @@ class TestCompiler:
             compiler = GrammarCompiler()
             try:
                 with pytest.raises(GrammarError) as caught:
-                    await compiler.compile(parser(), order({**LARGE, "$ref": "#/nowhere"}))
+                    await compiler.compile(parser(), **order({**LARGE, "$ref": "#/nowhere"}))
                 # The worker is still there.
-                await compiler.compile(parser(), order(LARGE))
+                await compiler.compile(parser(), **order(LARGE))
                 assert len(compiler.workers.idle) == 1
                 return str(caught.value)
             finally:
@@ -155,8 +155,8 @@ class TestCompiler:
         async def made() -> None:
             compiler = GrammarCompiler()
             try:
-                found = await compiler.compile(parser(), order({**LARGE, "default": 1 << 70}))
-                assert found == await compiler.compile(parser(), order(LARGE))
+                found = await compiler.compile(parser(), **order({**LARGE, "default": 1 << 70}))
+                assert found == await compiler.compile(parser(), **order(LARGE))
             finally:
                 compiler.workers.close()
 
@@ -166,7 +166,7 @@ class TestCompiler:
         async def closed() -> None:
             compiler = GrammarCompiler()
             monkeypatch.setattr(compiler.workers, "program", NEVER)
-            task = asyncio.create_task(compiler.compile(parser(), order(LARGE)))
+            task = asyncio.create_task(compiler.compile(parser(), **order(LARGE)))
             while not any(worker.process for worker in list(compiler.workers.busy)):
                 await asyncio.sleep(0.01)
             (worker,) = compiler.workers.busy

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from untemplate import __version__
 
-from . import conversations, gemini_endpoints, ollama_endpoints
+from . import gemini_endpoints, ollama_endpoints
+from . import response_endpoints as responses
 from .asgi import header, is_gemini
 from .counting import count_prompt, prompt_tokens
 from .errors import ApiError, bad_request, not_found
@@ -23,7 +24,6 @@ from .protocols.anthropic.response import models
 from .protocols.fields import read_as
 from .protocols.gemini import GEMINI
 from .protocols.utilities import DetokenizeRequest, TokenizeRequest
-from .response_endpoints import cancel_response, count_input, delete_response, get_response, list_items
 from .vector_endpoints import embed, embedding, embeddings, rerank
 
 
@@ -65,19 +65,19 @@ def endpoints() -> dict[tuple[str, str], Endpoint]:
         ("POST", "/api/pull"): computing("models", ollama_endpoints.pull),
         ("DELETE", "/api/delete"): computing("models", ollama_endpoints.delete),
         ("POST", "/v1/messages/count_tokens"): computing("count_tokens", _count_tokens),
-        ("POST", "/v1/responses/input_tokens"): computing("count_tokens", count_input),
-        ("GET", "/v1/responses/{id}"): listing("responses", get_response),
-        ("DELETE", "/v1/responses/{id}"): listing("responses", delete_response),
-        ("GET", "/v1/responses/{id}/input_items"): listing("responses", list_items),
-        ("POST", "/v1/responses/{id}/cancel"): listing("responses", cancel_response),
-        ("POST", "/v1/conversations"): computing("conversations", conversations.create),
-        ("GET", "/v1/conversations/{id}"): listing("conversations", conversations.show),
-        ("POST", "/v1/conversations/{id}"): computing("conversations", conversations.update),
-        ("DELETE", "/v1/conversations/{id}"): listing("conversations", conversations.delete),
-        ("GET", "/v1/conversations/{id}/items"): listing("conversations", conversations.list_items),
-        ("POST", "/v1/conversations/{id}/items"): computing("conversations", conversations.add_items),
-        ("GET", "/v1/conversations/{id}/items/{item}"): listing("conversations", conversations.show_item),
-        ("DELETE", "/v1/conversations/{id}/items/{item}"): listing("conversations", conversations.delete_item),
+        ("POST", "/v1/responses/input_tokens"): computing("count_tokens", responses.count_input),
+        ("GET", "/v1/responses/{id}"): listing("responses", responses.get_response),
+        ("DELETE", "/v1/responses/{id}"): listing("responses", responses.delete_response),
+        ("GET", "/v1/responses/{id}/input_items"): listing("responses", responses.list_items),
+        ("POST", "/v1/responses/{id}/cancel"): listing("responses", responses.cancel_response),
+        ("POST", "/v1/conversations"): computing("conversations", responses.create_conversation),
+        ("GET", "/v1/conversations/{id}"): listing("conversations", responses.show_conversation),
+        ("POST", "/v1/conversations/{id}"): computing("conversations", responses.update_conversation),
+        ("DELETE", "/v1/conversations/{id}"): listing("conversations", responses.delete_conversation),
+        ("GET", "/v1/conversations/{id}/items"): listing("conversations", responses.list_conversation),
+        ("POST", "/v1/conversations/{id}/items"): computing("conversations", responses.add_items),
+        ("GET", "/v1/conversations/{id}/items/{item}"): listing("conversations", responses.show_item),
+        ("DELETE", "/v1/conversations/{id}/items/{item}"): listing("conversations", responses.delete_item),
         ("GET", "/v1beta/models"): listing("models", gemini_endpoints.list_models),
         ("GET", "/v1beta/models/{model:path}"): listing("models", gemini_endpoints.get_model),
         ("POST", "/v1beta/models/{call:path}"): gemini,

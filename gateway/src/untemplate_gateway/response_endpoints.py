@@ -1,65 +1,185 @@
-"""Endpoints of stored responses: ``/v1/responses/…``."""
+"""Endpoints of stored responses (``/v1/responses/…``) and of conversations of them (``/v1/conversations``).
+
+A conversation is kept where responses are kept, and as long: its time begins again with each change.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import parse_qs
 
 from .background import cancelled
 from .counting import count_prompt
-from .errors import not_found
+from .errors import ApiError, bad_request, not_found
 from .exchange import Exchange
+from .protocols.fields import read_as
 from .protocols.responses import RESPONSES
-from .store import UNFINISHED, Kept
+from .protocols.responses.request import ConversationRequest, ItemsRequest
+from .store import UNFINISHED, Kept, with_ids
+
+_PAGE: Final = 20
+_MOST: Final = 100
+"""Most items of a page."""
 
 
-def _id(exchange: Exchange) -> str:
-    found: str = exchange.scope["path_params"]["id"]
-    return found
+async def _kept(exchange: Exchange, kind: str, prefix: str, param: str | None = None) -> Kept:
+    """Return what the path names.
 
-
-def _missing(id: str) -> Exception:
-    return not_found(f"no response {id[:64]!r} is stored here", code="response_not_found", param="response_id")
-
-
-async def _kept(exchange: Exchange) -> Kept:
-    found = await asyncio.to_thread(exchange.gateway.store.get, exchange.record.owner, _id(exchange))
+    Args:
+        prefix: of the ids of this kind.
+    """
+    id: str = exchange.scope["path_params"]["id"]
+    found = None
+    if id.startswith(prefix):
+        found = await asyncio.to_thread(exchange.gateway.store.get, exchange.record.owner, id)
     if found is None:
-        raise _missing(_id(exchange))
+        raise not_found(f"no {kind} {id[:64]!r} is stored here", code=f"{kind}_not_found", param=param)
     return found
+
+
+async def _response(exchange: Exchange) -> Kept:
+    return await _kept(exchange, "response", "", "response_id")
+
+
+async def _conversation(exchange: Exchange) -> Kept:
+    return await _kept(exchange, "conversation", "conv_")
+
+
+def _page(items: Sequence[dict[str, Any]], has_more: bool = False) -> dict[str, Any]:
+    first, last = (items[0].get("id"), items[-1].get("id")) if items else (None, None)
+    return {"object": "list", "data": items, "first_id": first, "last_id": last, "has_more": has_more}
+
+
+# -- Responses -----------------------------------------------------------------------------------------------------
 
 
 async def get_response(exchange: Exchange) -> None:
-    """Return a stored response."""
-    await exchange.reply((await _kept(exchange)).response)
+    await exchange.reply((await _response(exchange)).response)
 
 
 async def cancel_response(exchange: Exchange) -> None:
     """Cancel a response that is generated in the background."""
-    kept = await _kept(exchange)
+    kept = await _response(exchange)
     await exchange.reply(await cancelled(exchange.gateway, exchange.record.owner, kept))
 
 
 async def delete_response(exchange: Exchange) -> None:
     """Remove a stored response. If it is being generated, that ends."""
-    id = _id(exchange)
-    if (await _kept(exchange)).response.get("status") in UNFINISHED:
+    kept = await _response(exchange)
+    id = kept.response["id"]
+    if kept.response.get("status") in UNFINISHED:
         await exchange.gateway.background.stop(id)
     if not await asyncio.to_thread(exchange.gateway.store.delete, exchange.record.owner, id):
-        raise _missing(id)
+        await _response(exchange)  # raises: another request has deleted it
     await exchange.reply({"id": id, "object": "response", "deleted": True})
 
 
 async def list_items(exchange: Exchange) -> None:
     """Return the input of a stored response."""
-    items = (await _kept(exchange)).items
-    ids = [item.get("id") for item in items]
-    ends = {"first_id": ids[0], "last_id": ids[-1]} if ids else {"first_id": None, "last_id": None}
-    await exchange.reply({"object": "list", "data": items, "has_more": False, **ends})
+    await exchange.reply(_page((await _response(exchange)).items))
 
 
 async def count_input(exchange: Exchange) -> None:
     """Return the number of tokens of a request's prompt."""
     body = await exchange.gateway.store.expanded(exchange.record.owner, exchange.body)
-    request = RESPONSES.read(body, exchange.notes)
-    count = await count_prompt(exchange, request)
+    count = await count_prompt(exchange, RESPONSES.read(body, exchange.notes))
     await exchange.reply({"object": "response.input_tokens", "input_tokens": count})
+
+
+# -- Conversations -------------------------------------------------------------------------------------------------
+
+
+async def _put(exchange: Exchange, kept: Kept) -> None:
+    if not await asyncio.to_thread(exchange.gateway.store.put, exchange.record.owner, kept):
+        raise exchange.gateway.store.refusal("conversation")
+
+
+def _shown(kept: Kept) -> dict[str, Any]:
+    return {name: value for name, value in kept.response.items() if name != "output"}
+
+
+def _read(exchange: Exchange, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return new items with ids, as they are stored."""
+    if items:
+        try:
+            RESPONSES.read({"input": list(items)}, exchange.notes)
+        except ApiError as error:
+            raise error.renamed({"input": "items"}) from None
+    return with_ids(items)
+
+
+async def create_conversation(exchange: Exchange) -> None:
+    asked = read_as(ConversationRequest, exchange.body)
+    id = f"conv_{secrets.token_hex(24)}"
+    made = {"id": id, "object": "conversation", "created_at": int(time.time()), "metadata": asked.metadata or {}}
+    kept = Kept({**made, "output": []}, _read(exchange, asked.items or ()))
+    await _put(exchange, kept)
+    await exchange.reply(_shown(kept))
+
+
+async def show_conversation(exchange: Exchange) -> None:
+    await exchange.reply(_shown(await _conversation(exchange)))
+
+
+async def update_conversation(exchange: Exchange) -> None:
+    """Replace the metadata."""
+    asked = read_as(ConversationRequest, exchange.body)
+    kept = await _conversation(exchange)
+    kept.response["metadata"] = asked.metadata or {}
+    await _put(exchange, kept)
+    await exchange.reply(_shown(kept))
+
+
+async def delete_conversation(exchange: Exchange) -> None:
+    id = (await _conversation(exchange)).response["id"]
+    await asyncio.to_thread(exchange.gateway.store.delete, exchange.record.owner, id)
+    await exchange.reply({"id": id, "object": "conversation.deleted", "deleted": True})
+
+
+async def add_items(exchange: Exchange) -> None:
+    asked = read_as(ItemsRequest, exchange.body)
+    id = (await _conversation(exchange)).response["id"]
+    items = _read(exchange, asked.items)
+    store = exchange.gateway.store
+    if not await asyncio.to_thread(store.extend, exchange.record.owner, id, items):
+        raise store.refusal("items")
+    await exchange.reply(_page(items))
+
+
+async def list_conversation(exchange: Exchange) -> None:
+    """Return a page of the items, the newest first."""
+    query = parse_qs(exchange.scope.get("query_string", b"").decode("latin-1"))
+    asked = {name: values[0] for name, values in query.items()}
+    limit, order = asked.get("limit", str(_PAGE)), asked.get("order", "desc")
+    if not (limit.isascii() and limit.isdecimal() and 1 <= int(limit[:9]) <= _MOST):
+        raise bad_request("limit", f"must be an integer from 1 to {_MOST}, got {limit[:20]!r}")
+    if order not in ("asc", "desc"):
+        raise bad_request("order", f"must be one of asc, desc, got {order[:20]!r}")
+    items = (await _conversation(exchange)).items[:: 1 if order == "asc" else -1]
+    ids = [item["id"] for item in items]
+    start = ids.index(asked["after"]) + 1 if asked.get("after") in ids else 0
+    end = start + int(limit)
+    await exchange.reply(_page(items[start:end], end < len(items)))
+
+
+async def show_item(exchange: Exchange) -> None:
+    await exchange.reply(_item(exchange, await _conversation(exchange)))
+
+
+async def delete_item(exchange: Exchange) -> None:
+    kept = await _conversation(exchange)
+    kept.items.remove(_item(exchange, kept))
+    await _put(exchange, kept)
+    await exchange.reply(_shown(kept))
+
+
+def _item(exchange: Exchange, kept: Kept) -> dict[str, Any]:
+    id = exchange.scope["path_params"]["item"]
+    found = next((item for item in kept.items if item["id"] == id), None)
+    if found is None:
+        raise not_found(f"the conversation has no item {id[:64]!r}", code="item_not_found")
+    return found

@@ -29,7 +29,6 @@ from .json_answers import ATTEMPTS, JsonAnswer, without_fence
 from .manager.model import Model
 from .preparing import Prepared
 from .prompt import Prompt
-from .request_grammar import request_grammar
 
 if TYPE_CHECKING:
     from .protocols.base import Writer
@@ -126,7 +125,7 @@ class Session:
             return None
 
     async def _grammar(self, reasoning: str) -> Grammar | None:
-        return await request_grammar(self.model, self.request, reasoning, self._grammars)
+        return await self._grammars.of(self.model, self.request, reasoning)
 
     # -- The output --------------------------------------------------------------------------------------------------
 

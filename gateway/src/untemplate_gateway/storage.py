@@ -1,6 +1,7 @@
 """Places where stored responses are kept: SQLite (in memory or a file) and Redis.
 
-A storage that does not work (a full disk, a server that does not answer) raises `StorageError`.
+Responses are encoded, belong to owners and end. Threads may share a storage. One that does not work (a full disk, a
+server that does not answer) raises `StorageError` in all its methods.
 
 SQLite bounds the bytes of all responses. In Redis, responses end by their time to live, and the server's ``maxmemory``
 bounds their bytes.
@@ -13,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from untemplate._internal.installed import install_command
 from untemplate.errors import SettingsError
@@ -31,44 +32,18 @@ class StorageError(Exception):
     """The storage does not work at present."""
 
 
-class Storage(Protocol):
-    """A place for encoded responses, which belong to owners and end. Threads may share it.
-
-    All methods raise `StorageError` if the storage does not work.
-    """
-
-    def put(self, owner: str, id: str, data: bytes, items: Sequence[str]) -> None:
-        """Store a response. ``items`` are ids by which `response_of` finds it."""
-
-    def get(self, owner: str, id: str) -> bytes | None: ...
-
-    def response_of(self, item: str) -> str | None:
-        """Return the id of the response that has this item."""
-
-    def remove(self, id: str) -> None: ...
-
-    def close(self) -> None: ...
-
-
-def open_storage(where: str, seconds: float, limit: int, clock: Callable[[], float]) -> Storage:
-    """Return the storage for a setting: a ``redis://`` URL, a file, or memory if it is empty.
+class SqliteStorage:
+    """Responses in memory, or in a file that survives a restart and may be shared by processes of one machine.
 
     Args:
-        where: the setting.
+        path: the file; memory if it is empty.
         seconds: how long a response is kept.
-        limit: bytes of all responses (SQLite).
-        clock: seconds since the epoch (SQLite).
+        limit: bytes of all responses.
+        clock: seconds since the epoch.
 
     Raises:
-        SettingsError: the file or the server cannot be used, or the package for Redis is missing.
+        SettingsError: the file cannot be used.
     """
-    if where.startswith(("redis://", "rediss://", "unix://")):
-        return RedisStorage(where, seconds)
-    return SqliteStorage(where, seconds, limit, clock)
-
-
-class SqliteStorage:
-    """Responses in memory, or in a file that survives a restart and may be shared by processes of one machine."""
 
     def __init__(self, path: str, seconds: float, limit: int, clock: Callable[[], float] = time.time) -> None:
         self._seconds = seconds
@@ -101,7 +76,7 @@ class SqliteStorage:
             raise StorageError(str(error)) from None
 
     def put(self, owner: str, id: str, data: bytes, items: Sequence[str]) -> None:
-        """Store a response, and remove what is too old or too much."""
+        """Store a response, and remove what is too old or too much. ``items`` are ids for `response_of`."""
         until = self._clock() + self._seconds
         with self._using():
             self._db.execute("BEGIN")
@@ -132,11 +107,12 @@ class SqliteStorage:
         return None if row is None else row[0]
 
     def response_of(self, item: str) -> str | None:
+        """Return the id of the response that has this item."""
         with self._using():
             row = self._db.execute("SELECT response FROM items WHERE id = ?", (item,)).fetchone()
         return None if row is None else row[0]
 
-    def remove(self, id: str) -> None:
+    def remove(self, owner: str, id: str, items: Sequence[str]) -> None:
         with self._using():
             self._db.execute("BEGIN")
             self._delete(id)
@@ -146,7 +122,11 @@ class SqliteStorage:
 
 
 class RedisStorage:
-    """Responses in Redis (or a server that speaks its protocol), shared by gateways on many machines."""
+    """Responses in Redis (or a server that speaks its protocol), shared by gateways on many machines.
+
+    Raises:
+        SettingsError: the server does not answer, or the package is missing.
+    """
 
     def __init__(self, url: str, seconds: float) -> None:
         try:
@@ -177,8 +157,6 @@ class RedisStorage:
         def act() -> None:
             pipe = self._redis.pipeline(transaction=True)
             pipe.set(_key(owner, id), data, px=self._milliseconds)
-            pipe.set(_items(id), "\n".join(items), px=self._milliseconds)
-            pipe.set(_owner(id), owner, px=self._milliseconds)
             for item in items:
                 pipe.set(_item(item), id, px=self._milliseconds)
             pipe.execute()
@@ -193,13 +171,8 @@ class RedisStorage:
         found = self._try(lambda: self._redis.get(_item(item)))
         return None if found is None else found.decode()
 
-    def remove(self, id: str) -> None:
-        def act() -> None:
-            owner, items = self._redis.mget(_owner(id), _items(id))
-            named = [_item(item) for item in (items or b"").decode().split("\n")]
-            self._redis.delete(_key((owner or b"").decode(), id), _owner(id), _items(id), *named)
-
-        self._try(act)
+    def remove(self, owner: str, id: str, items: Sequence[str]) -> None:
+        self._try(lambda: self._redis.delete(_key(owner, id), *map(_item, items)))
 
     def close(self) -> None:
         self._redis.close()
@@ -207,14 +180,6 @@ class RedisStorage:
 
 def _key(owner: str, id: str) -> str:
     return f"untemplate:response:{owner}:{id}"
-
-
-def _owner(id: str) -> str:
-    return f"untemplate:owner:{id}"
-
-
-def _items(id: str) -> str:
-    return f"untemplate:items:{id}"
 
 
 def _item(id: str) -> str:

@@ -21,7 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from .errors import ApiError, bad_request
-from .storage import StorageError, open_storage
+from .storage import RedisStorage, SqliteStorage, StorageError
 
 _log: Final = logging.getLogger("untemplate.gateway")
 
@@ -77,7 +77,8 @@ class ResponseStore:
         self._most_bytes = most_bytes
         self._failing = False
         self._changing = threading.Lock()
-        self._storage = open_storage(path, seconds, limit, clock)
+        redis = path.startswith(("redis://", "rediss://", "unix://"))
+        self._storage = RedisStorage(path, seconds) if redis else SqliteStorage(path, seconds, limit, clock)
 
     @property
     def on(self) -> bool:
@@ -139,10 +140,11 @@ class ResponseStore:
 
     def delete(self, owner: str, id: str) -> bool:
         """Remove a response. Return True if there was one."""
-        if self.get(owner, id) is None:
+        kept = self.get(owner, id)
+        if kept is None:
             return False
         try:
-            self._storage.remove(id)
+            self._storage.remove(owner, id, [item["id"] for item in kept.response["output"]])
         except StorageError as error:
             raise _unavailable("changed", str(error)) from None
         return True
