@@ -97,19 +97,22 @@ class GrammarCompiler:
                 return await self.compile(model.parser, **{**order, "tools": followed})
             except (GrammarError, RecursionError) as error:
                 request.notes.add(f"tools: their schemas are not enforced: {error}")
+        grammar = await self._made(model.parser, order)
+        for note in grammar.notes:
+            request.notes.add(f"grammar: {note}")
+        return grammar
+
+    async def _made(self, parser: OutputParser, order: dict[str, Any]) -> Grammar:
         try:
-            grammar = await self.compile(model.parser, **order)
+            return await self.compile(parser, **order)
         except GrammarError as error:
-            field, message = "tools" if tools else "response_format", str(error)
+            field, message = "tools" if order["tools"] else "response_format", str(error)
             if message.startswith("response_format"):  # the error adds the field again
                 field, message = "response_format", message.removeprefix("response_format").lstrip(": ")
             raise bad_request(field, message) from None
         except RecursionError:
-            field = "response_format" if form is not None else "tools"
+            field = "response_format" if order["response_format"] is not None else "tools"
             raise bad_request(field, "a schema refers to itself without end") from None
-        for note in grammar.notes:
-            request.notes.add(f"grammar: {note}")
-        return grammar
 
 
 def _made(format: Format, tokens: dict[str, int] | None, /, **order: Any) -> Grammar:
