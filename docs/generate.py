@@ -31,7 +31,8 @@ from untemplate._internal.machine.compiler import compile_format
 from untemplate._internal.machine.diagnostics import DIAGNOSTICS
 from untemplate._internal.machine.modes import mode_table
 from untemplate._internal.machine.phases import phase_table
-from untemplate._internal.machine.program import (
+from untemplate._internal.machine.program import Program
+from untemplate._internal.machine.rules import (
     CLOSE_CALL,
     CLOSE_REASONING,
     CLOSE_SECTION,
@@ -39,7 +40,6 @@ from untemplate._internal.machine.program import (
     OPEN_BARE_CALLS,
     OPEN_CALLS,
     OPEN_REASONING,
-    Program,
 )
 from untemplate._internal.message_parser import MessageParser
 from untemplate.format import (

@@ -1,17 +1,13 @@
-"""The modes of the machine: the table in the code matches real outputs, and the machine's docstring shows it."""
+"""The modes of the machine: the table in the code matches real outputs."""
 
 from __future__ import annotations
 
-import ast
-from pathlib import Path
-
 import pytest
 
-import untemplate
 from tests.test_corpus import RECORDS
 from untemplate import OutputParser
 from untemplate._internal.machine.machine import Machine
-from untemplate._internal.machine.modes import MODES, mode_table
+from untemplate._internal.machine.modes import MODES
 
 FURTHER = [
     {"format": "gpt_oss", "output": "An answer without a header."},
@@ -21,11 +17,6 @@ FURTHER = [
         "output": "<|channel|>final<|message|>`<|start|>assistant<|channel|>commentary to=f<|message|>{}<|call|>, no",
     },
 ]
-
-
-def test_the_docstring_shows_the_table():
-    source = Path(untemplate.__file__).with_name("_internal") / "machine/machine.py"
-    assert "\n".join(mode_table()) in (ast.get_docstring(ast.parse(source.read_text("utf-8"))) or "")
 
 
 @pytest.mark.skipif(not hasattr(Machine.feed, "__code__"), reason="a compiled class cannot be traced")

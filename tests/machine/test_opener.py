@@ -11,7 +11,7 @@ import pytest
 from tests.laws.strategies import FORMATS
 from untemplate import COMPILED, OutputParser
 from untemplate._internal.machine.compiler import compile_format
-from untemplate._internal.machine.program import CLOSE_MESSAGE, OPEN_BARE_CALLS, OPEN_CALLS, OPEN_HEADER
+from untemplate._internal.machine.rules import CLOSE_MESSAGE, OPEN_BARE_CALLS, OPEN_CALLS, OPEN_HEADER
 from untemplate._internal.stream import Stream
 
 MOST_CALLS = 40

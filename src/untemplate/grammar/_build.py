@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+from .._internal.machine import rules
 from .._internal.machine.compiler import compile_format
-from .._internal.machine.program import OPEN_BARE_CALLS, Program
+from .._internal.machine.program import Program
 from ..errors import GrammarError
 from ..format import Content, Format, NamedBody
 from ._calls import Calls
@@ -56,7 +57,7 @@ def bare_heads(program: Program) -> str:
     """Return the first characters of calls that have no marker."""
     text = program.states[program.content]
     return "".join(
-        sorted({t.strip(WS)[0] for t, i in text.literals.tags.items() if text.rules[i].kind == OPEN_BARE_CALLS})
+        sorted({t.strip(WS)[0] for t, i in text.literals.tags.items() if text.rules[i].kind == rules.OPEN_BARE_CALLS})
     )
 
 

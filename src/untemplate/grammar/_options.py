@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from .._internal.machine.program import CLOSE_CALL, CLOSE_SECTION, END_TOKEN, END_TURN, OPEN_BARE_CALLS, Program
+from .._internal.machine import rules
+from .._internal.machine.program import Program
 from ._choose import ToolSelection
 from ._rules import WS, Chars, JsonSchema, Repeat
 
@@ -46,7 +47,7 @@ def excluded(program: Program, state: int, tokens: Mapping[str, int]) -> tuple[s
     after a call.
     """
     text = program.states[state]
-    by_id = (END_TURN, CLOSE_SECTION, CLOSE_CALL)
-    harmless = (*by_id, END_TOKEN, OPEN_BARE_CALLS)
+    by_id = (rules.END_TURN, rules.CLOSE_SECTION, rules.CLOSE_CALL)
+    harmless = (*by_id, rules.END_TOKEN, rules.OPEN_BARE_CALLS)
     kinds = {t: text.rules[i].kind for t, i in text.literals.tags.items()}
     return tuple(t for t, kind in kinds.items() if kind not in harmless or (kind in by_id and t in tokens))

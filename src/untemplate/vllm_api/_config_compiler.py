@@ -15,17 +15,8 @@ from typing import Final, final
 from .._internal.machine.context import ConfigEvents
 from .._internal.machine.events import EventCollector, EventType
 from .._internal.machine.ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, NAME_TEXT, REASONING_TEXT
-from .._internal.machine.program import (
-    ENTER_STATE,
-    IN_ARGUMENTS,
-    IN_CONTENT,
-    IN_NAME,
-    IN_REASONING,
-    IN_SILENT,
-    MarkerRule,
-    Program,
-    TextState,
-)
+from .._internal.machine.program import IN_ARGUMENTS, IN_CONTENT, IN_NAME, IN_REASONING, IN_SILENT, Program, TextState
+from .._internal.machine.rules import ENTER_STATE, MarkerRule
 from ._config import CHUNKS, TOOL_STATES, ParserEngineConfig, ParserState, Transition
 
 STATES: Final = tuple(ParserState)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..machine import call_syntax as c
 from ..machine import program as p
-from ..machine import tags
+from ..machine import rules, tags
 from ..machine.elements.body import ElementsBody
 from ..machine.json.body import ObjectBody
 from ..machine.lexer import Literals
@@ -17,7 +17,8 @@ from ..machine.tagged.body import TaggedBody
 if TYPE_CHECKING:
     from ..machine.call_syntax import CallSyntax
     from ..machine.json.program import ObjectSyntax
-    from ..machine.program import HeaderSyntax, MarkerRule, Program, TextState
+    from ..machine.program import HeaderSyntax, Program, TextState
+    from ..machine.rules import MarkerRule
 
 Row = tuple[str, str]
 """(label, text); a title has no text."""
@@ -30,16 +31,16 @@ _REGIONS: Final = {
     p.IN_SILENT: "dropped",
 }
 _RULES: Final = {
-    p.OPEN_REASONING: "opens reasoning",
-    p.CLOSE_REASONING: "closes reasoning",
-    p.OPEN_WRAP: "opens wrapped content",
-    p.CLOSE_WRAP: "closes wrapped content",
-    p.END_TURN: "ends the turn",
-    p.CLOSE_SECTION: "closes a section of calls (alone: a stray close)",
-    p.CLOSE_CALL: "closes a call (alone: a stray close)",
-    p.OPEN_HEADER: "begins a message header",
-    p.CLOSE_MESSAGE: "closes a message",
-    p.CALL_TEXT: "a marker of a call that is text",
+    rules.OPEN_REASONING: "opens reasoning",
+    rules.CLOSE_REASONING: "closes reasoning",
+    rules.OPEN_WRAP: "opens wrapped content",
+    rules.CLOSE_WRAP: "closes wrapped content",
+    rules.END_TURN: "ends the turn",
+    rules.CLOSE_SECTION: "closes a section of calls (alone: a stray close)",
+    rules.CLOSE_CALL: "closes a call (alone: a stray close)",
+    rules.OPEN_HEADER: "begins a message header",
+    rules.CLOSE_MESSAGE: "closes a message",
+    rules.CALL_TEXT: "a marker of a call that is text",
 }
 _ENTRIES: Final = {
     c.ENTRY_SECTION: "a section of calls",
@@ -117,14 +118,14 @@ def _state(program: Program, state: TextState) -> Iterator[Row]:
 
 
 def _effects(program: Program, rule: MarkerRule) -> Iterator[str]:
-    if rule.kind == p.ENTER_STATE:
+    if rule.kind == rules.ENTER_STATE:
         yield f"-> {_name(program, rule.next_state)}"
-    elif rule.kind in (p.OPEN_CALLS, p.OPEN_BARE_CALLS):
-        only = " (only in an open section)" if rule.place == p.IN_SECTION else ""
+    elif rule.kind in (rules.OPEN_CALLS, rules.OPEN_BARE_CALLS):
+        only = " (only in an open section)" if rule.place == rules.IN_SECTION else ""
         for syntax, entry in rule.entries:
             yield f"opens {_ENTRIES[entry]} -> {syntax.path}{only}"
-    elif rule.kind == p.OPEN_WRAP:
-        yield _RULES[rule.kind] + (" anywhere" if rule.place == p.ANYWHERE else " at the start")
+    elif rule.kind == rules.OPEN_WRAP:
+        yield _RULES[rule.kind] + (" anywhere" if rule.place == rules.ANYWHERE else " at the start")
     else:
         yield _RULES[rule.kind]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
+from . import rules
 from .context import ReaderContext
 from .free_text import FreeText
 from .modes import READ_AFTER_TENTATIVE_CALLS, READ_CALL
-from .program import CLOSE_REASONING, END_TURN, IN_REASONING, OPEN_CALLS
+from .program import IN_REASONING
 from .signals import MORE, NO_MATCH
 from .tentative_calls import ALONE, IN_REASONING_TEXT, QUOTED, TentativeCalls
 
@@ -50,15 +51,15 @@ class AfterCalls:
         if self._context.checks_ids and not self._context.may_be_marker(cur.pos, end):
             return NO_MATCH
         rule = state.rules[state.literals.tags[cur.text[cur.pos : end]]]
-        if rule.kind == OPEN_CALLS and tentative.close_start < 0:
+        if rule.kind == rules.OPEN_CALLS and tentative.close_start < 0:
             self._text.rule = rule
             self._text.marker_end = end
             return READ_CALL
-        if rule.kind == CLOSE_REASONING and tentative.close_start < 0:
+        if rule.kind == rules.CLOSE_REASONING and tentative.close_start < 0:
             tentative.close_start = self._context.speculation.length(cur)
             tentative.close_end = tentative.close_start + end - cur.pos
             tentative.close_rule = rule
-        elif rule.kind != END_TURN:
+        elif rule.kind != rules.END_TURN:
             return NO_MATCH
         cur.pos = end
         return READ_AFTER_TENTATIVE_CALLS

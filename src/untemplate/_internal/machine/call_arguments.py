@@ -19,7 +19,7 @@ from .call_syntax import A_WORD, NO_MARKER, Body, CallSyntax
 from .context import ReaderContext
 from .diagnostics import DiagnosticCode
 from .json.call_object import CallObjectReader
-from .ledger import ARGUMENT_TEXT, MARKUP, NAME_TEXT
+from .ledger import ARGUMENT_TEXT, DROPPED, MARKUP, NAME_TEXT
 from .lexer import NO_LITERALS, WS, Cursor, Literals
 from .names import MAX_NAME, WORD
 from .signals import AGAIN, DONE, MORE, NO_MATCH
@@ -213,7 +213,7 @@ class ArgumentsReader(CallBeginning):
         """End the call; markers that close it may still follow."""
         self.committed = False
         if self._ending != CUT and not self._wrote:
-            self._emitter.arguments("{}")
+            self.put("{}")
             self._ending = VALID
         self._emitter.end_call(self._ending, self._recovered)
 
@@ -344,10 +344,11 @@ class ArgumentsReader(CallBeginning):
     def put(self, text: str) -> None:
         self._wrote = True
         context = self.context
-        if context.held_call is None:
+        held = context.held_arguments
+        if held is None:
             context.receiver.arguments(context.calls[-1].index, text)
         else:
-            self._emitter.arguments(text)
+            held.append(text)
 
     def mark(self, kind: int, pos: int) -> None:
         # As the context does it, which would take one more call for each of the many marks in arguments.
@@ -370,11 +371,13 @@ class ArgumentsReader(CallBeginning):
         self.context.ledger.report(code, start, end)
 
     def accounted(self) -> int:
-        return self.context.accounted()
+        return self.context.ledger.frontier
 
     def drop_arguments(self, code: DiagnosticCode, start: int, values: list[tuple[int, int]]) -> None:
         self._recovered = True
-        self.context.drop_arguments(code, start, values)
+        for begin, end in values:
+            self.report_at(code, begin, end)
+        self.context.ledger.change(ARGUMENT_TEXT, DROPPED, start)
 
     def drop_around(self, before: int, after: int) -> None:
         self._recovered = True
@@ -408,4 +411,4 @@ class ArgumentsReader(CallBeginning):
         self.context.ledger.cut_out(NAME_TEXT, self._name_start, self._name_start + len(self.name))
 
     def late_id(self, call_id: str) -> None:
-        self._emitter.set_model_id(call_id)
+        self.context.calls[-1].model_id = call_id

@@ -11,7 +11,7 @@ from typing import final
 
 from .call_policy import AS_CONTENT, DROP
 from .call_state import CUT, CallState
-from .context import HeldCall, ReaderContext
+from .context import ReaderContext
 from .events import emit_call
 from .growing import NO_TEXTS, grown
 from .ids import IdFactory, new_id
@@ -48,7 +48,7 @@ class CallEmitter:
         context.calls = grown(calls, CallState(index, call_id, name, context.ledger.frontier))
         if context.tentative is None:
             if context.call_policy is not None:
-                context.held_call = HeldCall()
+                context.held_arguments = []
                 context.spaces = NO_TEXTS
                 return
             context.speculation.end()
@@ -60,19 +60,6 @@ class CallEmitter:
             context.spaces = NO_TEXTS
         context.receiver.call_start(index, call_id, name)
 
-    def arguments(self, text: str) -> None:
-        """Emit a part of the arguments."""
-        context = self._context
-        held = context.held_call
-        if held is None:
-            context.receiver.arguments(context.calls[-1].index, text)
-        else:
-            held.arguments.append(text)
-
-    def set_model_id(self, call_id: str) -> None:
-        """Note an id that came after the call had committed."""
-        self._context.calls[-1].model_id = call_id
-
     def end_call(self, ending: int, recovered: bool) -> None:
         """End the arguments. ``ending``: CUT, WHOLE or VALID; ``recovered``: a part of the call was ended, dropped or
         read again."""
@@ -81,7 +68,7 @@ class CallEmitter:
         call.ending = ending
         call.recovered = recovered
         call.end = context.base + context.cur.pos
-        if ending != CUT and context.held_call is None:
+        if ending != CUT and context.held_arguments is None:
             context.receiver.call_end(call.index)
 
     def close_call(self) -> bool:
@@ -92,11 +79,11 @@ class CallEmitter:
             context.mark_closed()
             context.tentative.end_of_last_call = context.speculation.length(context.cur)
         policy = context.call_policy
-        held = context.held_call
+        held = context.held_arguments
         if policy is None or held is None:
             return False
         call = context.calls[-1]
-        decision = policy.decide(call, "".join(held.arguments), call.index)
+        decision = policy.decide(call, "".join(held), call.index)
         if decision == AS_CONTENT:
             raw = context.speculation.raw(context.cur)
             context.undo_speculation()
@@ -105,7 +92,7 @@ class CallEmitter:
             self._text.emit_trimmed(raw, context.base + context.cur.pos)
             return True
         context.mark_closed()
-        context.held_call = None
+        context.held_arguments = None
         context.end_speculation()
         self._leave_reasoning()
         if decision == DROP:

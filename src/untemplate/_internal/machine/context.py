@@ -7,7 +7,6 @@ it has read (``mark``, ``report``), and asks whether a literal is a marker (``ma
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import final
 
 from ...tools import ToolSet
 from .call_policy import CallPolicy
@@ -15,22 +14,15 @@ from .call_state import CUT, NO_CALLS, CallState
 from .diagnostics import DiagnosticCode
 from .events import EventReceiver
 from .growing import NO_TEXTS, grown
-from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT, Ledger
+from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT, Ledger
 from .lexer import SPACES, Cursor, Literals
 from .mypyc_compat import mypyc_attr
-from .program import IN_REASONING, MarkerRule, Program, TextState
+from .program import IN_REASONING, Program, TextState
+from .rules import MarkerRule
 from .scanner import TokenScanner
 from .signals import NO_MATCH
 from .speculation import NO_SECTION, NOTHING_KEPT, Speculation
 from .tentative_calls import IN_REASONING_TEXT, TentativeCalls
-
-
-@final
-class HeldCall:
-    """A call that is held back until the call policy can decide on it."""
-
-    def __init__(self) -> None:
-        self.arguments: list[str] = []
 
 
 class ReaderContext:
@@ -73,7 +65,8 @@ class ReaderContext:
         """The section of calls: NO_SECTION, OPEN_SECTION or TEXT_SECTION."""
         self.speculation: Speculation = NOTHING_KEPT
         self.tentative: TentativeCalls | None = None
-        self.held_call: HeldCall | None = None
+        self.held_arguments: list[str] | None = None
+        """Arguments so far of a call that is held back until the call policy can decide on it; None without one."""
 
     # -- markers ------------------------------------------------------------------------------------------------
 
@@ -119,17 +112,6 @@ class ReaderContext:
     def report(self, code: DiagnosticCode, start: int, end: int) -> None:
         """Report a problem with ``cur.text[start:end]``."""
         self.ledger.report(code, self.base + start, self.base + end)
-
-    def accounted(self) -> int:
-        """Return where the accounted part of the output ends, in characters of the output."""
-        return self.ledger.frontier
-
-    def drop_arguments(self, code: DiagnosticCode, start: int, values: list[tuple[int, int]]) -> None:
-        """Account for all arguments from ``start`` on as dropped: they were not the arguments after all. Report each of
-        their ``values`` (start, end)."""
-        for begin, end in values:
-            self.ledger.report(code, begin, end)
-        self.ledger.change(ARGUMENT_TEXT, DROPPED, start)
 
     # -- white space --------------------------------------------------------------------------------------------
 
@@ -201,7 +183,7 @@ class ReaderContext:
     @property
     def holds_space(self) -> bool:
         """True if white space after a call waits for what follows it."""
-        return self.held_call is not None or not self.text_makes_text
+        return self.held_arguments is not None or not self.text_makes_text
 
     def mark_closed(self) -> None:
         """Account for what closes a call, up to the white space that waits after it."""
@@ -218,7 +200,7 @@ class ReaderContext:
         if self.tentative is not None:
             self.receiver = self.tentative.out
             self.tentative = None
-        self.held_call = None
+        self.held_arguments = None
         speculation = self.speculation
         speculation.end()
         self.section = speculation.section

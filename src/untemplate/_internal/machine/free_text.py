@@ -11,6 +11,7 @@ import re
 from collections import deque
 from typing import Final, final
 
+from . import rules
 from .context import ReaderContext
 from .growing import NO_TEXTS
 from .ledger import CONTENT_TEXT, MARKUP, REASONING_TEXT
@@ -18,36 +19,19 @@ from .lexer import WS
 from .markdown import IN_FENCE
 from .marker_judge import MarkerJudge
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END
-from .program import (
-    CALL_TEXT,
-    CLOSE_CALL,
-    CLOSE_MESSAGE,
-    CLOSE_REASONING,
-    CLOSE_SECTION,
-    CLOSE_WRAP,
-    END_TURN,
-    ENTER_STATE,
-    IN_CONTENT,
-    IN_HEADER,
-    IN_REASONING,
-    ON_ANY_LINE,
-    OPEN_BARE_CALLS,
-    OPEN_CALLS,
-    OPEN_HEADER,
-    OPEN_REASONING,
-    OPEN_TURN,
-    OPEN_WRAP,
-    MarkerRule,
-)
+from .program import IN_CONTENT, IN_REASONING
+from .rules import MarkerRule
 from .signals import MORE, NO_MATCH
 from .speculation import NO_SECTION
 
 LONE_NAME: Final = re.compile(r"[\w.\-]++")
 """The name of a call without any marker."""
 _NAME: Final = re.compile(rf"[ \t\r\n]*+({LONE_NAME.pattern})")
-_NO_RULE: Final = MarkerRule(ENTER_STATE)
-_DECIDED_BY_TEXT: Final = frozenset({OPEN_REASONING, OPEN_CALLS, OPEN_HEADER})
-_CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_SECTION, CLOSE_CALL, CLOSE_MESSAGE})
+_NO_RULE: Final = MarkerRule(rules.ENTER_STATE)
+_DECIDED_BY_TEXT: Final = frozenset({rules.OPEN_REASONING, rules.OPEN_CALLS, rules.OPEN_HEADER})
+_CLOSES: Final = frozenset(
+    {rules.CLOSE_REASONING, rules.CLOSE_WRAP, rules.CLOSE_SECTION, rules.CLOSE_CALL, rules.CLOSE_MESSAGE}
+)
 
 
 @final
@@ -162,7 +146,7 @@ class FreeText(MarkerJudge):
                 self._emit_to(start)
                 self.keep_space("")
                 return self._wait_for_end(found.end())
-            search = found.end() if quoted or rule.kind == CALL_TEXT else start + 1
+            search = found.end() if quoted or rule.kind == rules.CALL_TEXT else start + 1
 
     def _emit_to(self, end: int) -> None:
         """Emit the text before ``end``."""
@@ -202,7 +186,8 @@ class FreeText(MarkerJudge):
         if not self.at_start:
             lone = self.context.state.lone_calls
             assert lone is not None
-            if not (lone.place == ON_ANY_LINE and "\n" in "".join(self.context.spaces) + text[pos : found.start(1)]):
+            before = "".join(self.context.spaces) + text[pos : found.start(1)]
+            if lone.place != rules.ON_ANY_LINE or "\n" not in before:
                 return NO_MATCH
         if found.end() < len(text):
             return found.start(1) if text[found.end()] == "(" and found.group(1) in names else NO_MATCH
@@ -267,13 +252,13 @@ class FreeText(MarkerJudge):
         cur = context.cur
         action = rule.kind
         self.lead = rule.space_after
-        if action in (OPEN_CALLS, OPEN_BARE_CALLS):
+        if action in (rules.OPEN_CALLS, rules.OPEN_BARE_CALLS):
             self.rule = rule
             self.marker_end = end
             return READ_CALL
-        if action == ENTER_STATE:
+        if action == rules.ENTER_STATE:
             self._enter_state(rule, end)
-        elif action == OPEN_REASONING:
+        elif action == rules.OPEN_REASONING:
             if self.has_closed or not self.at_start:
                 self._reopened = context.base + cur.pos, context.base + end
             self.drop_marker(end)
@@ -282,40 +267,40 @@ class FreeText(MarkerJudge):
             self.enter(context.program.reasoning)
             self.fresh = True
             self.forget(IN_REASONING)
-        elif action == CLOSE_REASONING:
+        elif action == rules.CLOSE_REASONING:
             self._close_reasoning(end)
-        elif action in (OPEN_WRAP, CLOSE_WRAP):
+        elif action in (rules.OPEN_WRAP, rules.CLOSE_WRAP):
             self.drop_marker(end)
             if context.state.region == IN_REASONING:
                 context.receiver.reasoning_end()
                 self.enter(context.program.content)
-            self.wrapped = action == OPEN_WRAP
+            self.wrapped = action == rules.OPEN_WRAP
             self.fresh = True
-        elif action == OPEN_TURN:
+        elif action == rules.OPEN_TURN:
             self.drop_marker(end)
             self.has_start = True
             self.fresh = True
-        elif action == CLOSE_SECTION and (context.section or self.right_after_call(cur.pos)):
+        elif action == rules.CLOSE_SECTION and (context.section or self.right_after_call(cur.pos)):
             self.drop_marker(end)
             context.section = NO_SECTION
             self.after_call = True
-        elif action in (CLOSE_CALL, CLOSE_SECTION):
+        elif action in (rules.CLOSE_CALL, rules.CLOSE_SECTION):
             self.drop("stray_close", end)
-        elif action == END_TURN:
+        elif action == rules.END_TURN:
             return self._end_turn(end)
-        elif action == CLOSE_MESSAGE:
+        elif action == rules.CLOSE_MESSAGE:
             if context.state.region == IN_REASONING:
                 context.receiver.reasoning_end()
             self.drop_marker(end)
             self.enter(context.program.content)
             return READ_HEADER_START
-        elif action == OPEN_HEADER:
+        elif action == rules.OPEN_HEADER:
             context.speculate(end - cur.pos)
             if self.ends_message:
                 context.report("unclosed_message", cur.pos, end)
             if self.said == IN_FENCE:
                 context.report("fenced_call", cur.pos, end)
-            if rule.place != IN_HEADER:
+            if rule.place != rules.IN_HEADER:
                 cur.pos = end
             return READ_HEADER
         return READ_TEXT

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import final
 
-from . import tags
+from . import rules, tags
 from .call_syntax import A_MARKER
 from .calls import CallReader
 from .context import ReaderContext
@@ -18,7 +18,7 @@ from .lexer import SPACES, WS
 from .marker_judge import IS_TEXT, NEEDS_TWO_PARTS, NO_DOUBT
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT
 from .names import MAX_NAME, WORD
-from .program import IN_ARGUMENTS, IN_CONTENT, IN_REASONING, OPEN_BARE_CALLS, HeaderSyntax
+from .program import IN_ARGUMENTS, IN_CONTENT, IN_REASONING, HeaderSyntax
 from .signals import MORE, NO_MATCH
 from .speculation import NO_SECTION, OPEN_SECTION
 from .tentative_calls import QUOTED
@@ -116,7 +116,7 @@ class HeaderReader:
         if doubt == IS_TEXT or (doubt == NEEDS_TWO_PARTS and not piece.lstrip(WS).startswith(header.role)):
             self._text.take_opener_as_text()
             cur.pos = end
-            context.speculation.take_as_opener(cur)
+            context.speculation.opener = context.speculation.length(cur)  # it is not searched again
             return NO_MATCH
         recipient, at, channel = header.parts(piece)
         kind = header.body.tags[cur.text[body:end]]
@@ -178,7 +178,7 @@ class HeaderReader:
             return NO_MATCH
         rule = header.call_rules[header.calls.tags[cur.text[pos:opened]]]
         context.mark(MARKUP, pos)
-        opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[pos:opened]
+        opener = "" if rule.kind == rules.OPEN_BARE_CALLS else cur.text[pos:opened]
         cur.pos = pos + len(opener)
         self._begin_quotation()
         has_section = any(syntax.section_closes for syntax, _ in rule.entries)

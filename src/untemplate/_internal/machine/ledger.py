@@ -43,14 +43,14 @@ _NO_NOTES: Final[list[Note]] = []
 class Ledger:
     """Accounts for one output."""
 
-    def __init__(self) -> None:
-        self.frontier: int = 0
-        self.spans: list[tuple[int, int, int]] | None = None
-        """(kind, start, end), in order, without gaps; None if spans are not recorded."""
-        self.notes: list[Note] = _NO_NOTES
-        self._saved_frontier: int = 0
-        self._saved_spans: int = 0
-        self._saved_notes: int = 0
+    # Defaults in the class cost nothing per output.
+    frontier: int = 0
+    spans: list[tuple[int, int, int]] | None = None
+    """(kind, start, end), in order, without gaps; None if spans are not recorded."""
+    notes: list[Note] = _NO_NOTES
+    _saved_frontier: int = 0
+    _saved_spans: int = 0
+    _saved_notes: int = 0
 
     def clear(self) -> None:
         """Begin the output here: forget everything recorded."""

@@ -3,18 +3,7 @@
 **Who reads.** The machine runs one reader at a time. Its *mode* is the reader that it runs. A reader moves the cursor
 as far as the text decides. It returns either the mode that comes next or a signal (``signals.py``): MORE, if the rest
 depends on text that has not come, or NO_MATCH, if what it reads is not a call or a header after all. CallReader returns
-signals only: after DONE the machine chooses the mode. These modes follow one another (``modes.py``; a test compares
-this table with it, and follows the modes of real outputs):
-
-| mode | reader | it reads | may be followed by |
-| --- | --- | --- | --- |
-| text | FreeText | content or reasoning, up to a marker | calls, turn end, header start, header |
-| calls | CallReader | calls, and their list or section | text, header start, after tentative calls, empty calls |
-| turn end | Runner | what follows a special token that may end the output | text |
-| header start | HeaderReader | white space before a message header | text, header |
-| header | HeaderReader | a message header | text, calls |
-| after tentative calls | AfterCalls | what follows tentative calls | text, calls, header start |
-| empty calls | EmptyCalls | markers of calls without a call | text |
+signals only: after DONE the machine chooses the mode. ``modes.py`` lists the modes, and which may follow which.
 
 **Where it is.** Four words, each with one meaning:
 
@@ -34,7 +23,7 @@ code. A call directly after a backtick therefore only counts if no backtick foll
 events of the calls are recorded, and speculation goes on (``TentativeCalls``).
 
 **Call policies.** With a call policy each call is held back until it is closed, and speculation goes on as well,
-because the policy may turn the call into text (``CallEmitter``, ``HeldCall``).
+because the policy may turn the call into text (``CallEmitter``).
 
 **White space.** White space before a marker belongs to the marker, and white space before text belongs to the text.
 So it waits in ``spaces`` until one of the two follows.
@@ -59,17 +48,8 @@ from .events import EventReceiver
 from .growing import NO_TEXTS
 from .ids import IdFactory
 from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, MARKUP, REASONING_TEXT
-from .modes import (
-    READ_CALL,
-    READ_HEADER,
-    READ_HEADER_START,
-    READ_TEXT,
-    READ_TURN_END,
-)
-from .program import (
-    IN_REASONING,
-    Program,
-)
+from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END
+from .program import IN_REASONING, Program
 from .runner import Runner
 from .scanner import NO_STRETCHES, TokenScanner, check_ids
 from .short_path import MOST_UNCOUNTED, MOST_WAITING, NO_IDS, ShortPath
@@ -207,7 +187,7 @@ class Machine(Runner):
         """Let the scanner count the deltas without special tokens."""
         path = self.path
         scanner.count(path.texts, path.ids)
-        path.clear()
+        path.take()
 
     def _scan(self, scanner: TokenScanner, text: str, ids: Sequence[int], places: Sequence[int] | None) -> str:
         """Find special tokens in a delta. Return its text, with stripped markers restored."""
@@ -389,7 +369,7 @@ class Machine(Runner):
         if self.speculation.number:
             self.speculation.restart()
         self.calls = NO_CALLS
-        self.held_call = None
+        self.held_arguments = None
         self.ledger.clear()
         in_call = self._mode == READ_CALL and self._call_reader().has_committed
         if self.tentative is not None and self.tentative.kind == IN_REASONING_TEXT:

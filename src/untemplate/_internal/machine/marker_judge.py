@@ -8,32 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from . import rules
 from .evidence import FENCED_ARE_TEXT
 from .lexer import WS
 from .markdown import IN_FENCE, IN_STRING, NO_EVIDENCE, NO_SIGN
-from .program import (
-    ANYWHERE,
-    AT_START,
-    CALL_TEXT,
-    CLOSE_CALL,
-    CLOSE_MESSAGE,
-    CLOSE_REASONING,
-    CLOSE_SECTION,
-    CLOSE_WRAP,
-    END_TOKEN,
-    ENTER_STATE,
-    IN_CONTENT,
-    IN_HEADER,
-    IN_REASONING,
-    IN_SECTION,
-    OPEN_BARE_CALLS,
-    OPEN_CALLS,
-    OPEN_HEADER,
-    OPEN_REASONING,
-    OPEN_TURN,
-    OPEN_WRAP,
-    MarkerRule,
-)
+from .program import IN_CONTENT, IN_REASONING
+from .rules import MarkerRule
 from .speculation import NO_SECTION, OPEN_SECTION, TEXT_SECTION
 from .tentative_calls import DRAFTS_NEVER
 from .text_writer import TextWriter
@@ -47,7 +27,7 @@ IS_TEXT: Final = 2
 _SENTENCE_ENDS: Final = frozenset(".!?。！？:")
 _CLOSING_SIGNS: Final = " \t\"')]*_`”’"
 """Characters that may follow the end of a sentence."""
-_QUOTED_CLOSES: Final = frozenset({CLOSE_REASONING, CLOSE_WRAP, CLOSE_MESSAGE})
+_QUOTED_CLOSES: Final = frozenset({rules.CLOSE_REASONING, rules.CLOSE_WRAP, rules.CLOSE_MESSAGE})
 
 
 class MarkerJudge(TextWriter):
@@ -87,44 +67,44 @@ class MarkerJudge(TextWriter):
         context = self.context
         kind = rule.kind
         if context.checks_ids and not context.may_be_marker(start, end):
-            if kind == OPEN_CALLS:
+            if kind == rules.OPEN_CALLS:
                 self._text_marker = context.base + end
                 self.refused += 1
             return False
-        if kind == OPEN_CALLS:
+        if kind == rules.OPEN_CALLS:
             return self._accepts_calls(rule, start, end)
-        if kind == OPEN_REASONING:
+        if kind == rules.OPEN_REASONING:
             return self._accepts_reasoning(start, end)
-        if kind == OPEN_HEADER:
+        if kind == rules.OPEN_HEADER:
             self._judge_header(rule, start, end)
             return True
-        if kind == CALL_TEXT:
+        if kind == rules.CALL_TEXT:
             self.open_quotes += rule.closers
             return False
         if kind in _QUOTED_CLOSES and self._is_quoted_close(kind):
             return False
-        if kind == OPEN_WRAP:
-            return not self.wrapped and (rule.place == ANYWHERE or self._nothing_before(start))
+        if kind == rules.OPEN_WRAP:
+            return not self.wrapped and (rule.place == rules.ANYWHERE or self._nothing_before(start))
         return self._accepts_other(rule, start, end)
 
     def _accepts_other(self, rule: MarkerRule, start: int, end: int) -> bool:
         """True if the literal at ``start`` is a marker here: a close, or one that is rare."""
         kind = rule.kind
-        if kind == CLOSE_WRAP:
+        if kind == rules.CLOSE_WRAP:
             return self.wrapped
-        if rule.place == AT_START and not self._may_begin(rule, start):
+        if rule.place == rules.AT_START and not self._may_begin(rule, start):
             return False
-        if kind in (CLOSE_SECTION, CLOSE_CALL):
+        if kind in (rules.CLOSE_SECTION, rules.CLOSE_CALL):
             return self._accepts_close(kind, start, end)
-        if kind == OPEN_BARE_CALLS:
+        if kind == rules.OPEN_BARE_CALLS:
             return self._nothing_before(start)
-        return self._accepts_state(rule, start, end) if kind == ENTER_STATE else kind != END_TOKEN
+        return self._accepts_state(rule, start, end) if kind == rules.ENTER_STATE else kind != rules.END_TOKEN
 
     def _is_quoted_close(self, kind: int) -> bool:
         """True if a close belongs to an opener that is content."""
-        if not self.open_quotes or (kind == CLOSE_WRAP and self.wrapped):
+        if not self.open_quotes or (kind == rules.CLOSE_WRAP and self.wrapped):
             return False
-        if kind != CLOSE_MESSAGE and self.context.state.region != IN_CONTENT:
+        if kind != rules.CLOSE_MESSAGE and self.context.state.region != IN_CONTENT:
             return False
         self.open_quotes -= 1
         return True
@@ -136,7 +116,7 @@ class MarkerJudge(TextWriter):
         if self._quotes_calls and not directly:
             # Another call of the quotation may follow.
             self._text_marker = context.base + end
-        if kind == CLOSE_CALL:
+        if kind == rules.CLOSE_CALL:
             return directly
         if context.section == TEXT_SECTION:
             context.section = NO_SECTION
@@ -180,7 +160,7 @@ class MarkerJudge(TextWriter):
         """
         context = self.context
         self.said = NO_EVIDENCE
-        if rule.place == IN_SECTION and context.section == NO_SECTION:
+        if rule.place == rules.IN_SECTION and context.section == NO_SECTION:
             return False
         if rule.ambiguous and not self._begins_sentence(start):
             return False
@@ -211,7 +191,7 @@ class MarkerJudge(TextWriter):
         if self._is_quoted_call(start, end):
             self.header_doubt = IS_TEXT
         elif self.ends_message and not self._begins_line_or_sentence():
-            self.header_doubt = IS_TEXT if rule.place == IN_HEADER else NEEDS_TWO_PARTS
+            self.header_doubt = IS_TEXT if rule.place == rules.IN_HEADER else NEEDS_TWO_PARTS
 
     def _begins_line_or_sentence(self) -> bool:
         """True if a line begins at the cursor, or the end of a sentence is before it."""
@@ -278,5 +258,5 @@ class MarkerJudge(TextWriter):
 
     def _may_begin(self, rule: MarkerRule, start: int) -> bool:
         """True if a marker that counts only at the start is there; the start of the turn counts once."""
-        is_second = rule.kind == OPEN_TURN and (self.has_start or self.has_closed)
+        is_second = rule.kind == rules.OPEN_TURN and (self.has_start or self.has_closed)
         return self._nothing_before(start) and not is_second

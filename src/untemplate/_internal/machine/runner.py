@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ...tools import ToolSet
+from . import rules
 from .after_calls import AfterCalls
 from .call_emitter import CallEmitter
 from .call_syntax import A_MARKER, A_WORD, NO_MARKER
@@ -30,7 +31,8 @@ from .modes import (
     READ_TEXT,
     READ_TURN_END,
 )
-from .program import IN_REASONING, ON_ANY_LINE, ON_ITS_LINE, OPEN_BARE_CALLS, MarkerRule, Program
+from .program import IN_REASONING, Program
+from .rules import MarkerRule
 from .signals import AGAIN, DONE, MORE, NO_MATCH
 from .speculation import NO_SECTION
 from .tentative_calls import ALONE, DRAFTS_RECOVER, IN_REASONING_TEXT, QUOTED
@@ -288,12 +290,12 @@ class Runner(ReaderContext):
         if self.tentative is None:
             if self.state.region == IN_REASONING and self.reasoning_calls == DRAFTS_RECOVER:
                 self.begin_tentative_calls(IN_REASONING_TEXT)
-            elif rule.place in (ON_ITS_LINE, ON_ANY_LINE):
+            elif rule.place in (rules.ON_ITS_LINE, rules.ON_ANY_LINE):
                 self.begin_tentative_calls(ALONE)
-            elif text.said != NO_SIGN or rule.kind == OPEN_BARE_CALLS:
+            elif text.said != NO_SIGN or rule.kind == rules.OPEN_BARE_CALLS:
                 self._begin_quotation(end)
         text.unproven = self.checks_ids and not self.has_id(cur.pos, end)
-        opener = "" if rule.kind == OPEN_BARE_CALLS else cur.text[cur.pos : end]
+        opener = "" if rule.kind == rules.OPEN_BARE_CALLS else cur.text[cur.pos : end]
         cur.pos += len(opener)
         calls = self._calls or self._call_reader()
         misses_section = rule.missing_section != "" and self.section == NO_SECTION

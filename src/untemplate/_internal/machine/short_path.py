@@ -182,7 +182,7 @@ class ShortPath:
         return texts
 
     def take(self) -> list[str]:
-        """Forget all deltas, which are accounted for. Return them."""
+        """Forget all deltas, which are counted or accounted for. Return them."""
         texts = self.texts
         self.texts = []
         self.ids.clear()
@@ -190,11 +190,3 @@ class ShortPath:
         self.settled = 0
         self.settled_texts = 0
         return texts
-
-    def clear(self) -> None:
-        """Forget the deltas that are counted."""
-        self.texts.clear()
-        self.ids.clear()
-        self.size = 0
-        self.settled = 0
-        self.settled_texts = 0

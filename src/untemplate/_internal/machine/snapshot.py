@@ -58,7 +58,7 @@ def _why(machine: Machine, mode: int) -> str:
         if machine.tentative.kind != IN_REASONING_TEXT:
             return "a call after a backtick: the character after it decides if it is a quotation"
         return "a call inside reasoning: what follows it decides if it counts"
-    if machine.held_call is not None:
+    if machine.held_arguments is not None:
         return "a policy decides on the call when it has ended"
     if mode == READ_CALL and machine.speculation.active:
         return "a call may begin here: its name is not complete"

@@ -88,10 +88,6 @@ class Speculation:
             self.size += len(piece)
         self._start = 0
 
-    def take_as_opener(self, cur: Cursor) -> None:
-        """Take all that has been read for the opener: it is not searched again."""
-        self.opener = self.length(cur)
-
     def length(self, cur: Cursor) -> int:
         """Return the number of characters from where it began to the cursor."""
         return self.size + cur.pos - self._start

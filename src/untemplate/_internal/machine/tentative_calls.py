@@ -18,7 +18,7 @@ from .call_policy import AS_CONTENT, DROP, CallPolicy
 from .call_state import CallState, next_index
 from .events import CallRecorder, EventReceiver, emit_call
 from .ledger import Ledger
-from .program import MarkerRule
+from .rules import MarkerRule
 
 # When a call inside reasoning counts.
 DRAFTS_RECOVER: Final = 0
