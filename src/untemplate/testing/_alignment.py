@@ -19,7 +19,7 @@ from typing import Final
 
 from .._internal.jsontext.lexical import WS, without_surrogates
 from .._internal.machine.arguments.xml_text import unescape_xml
-from .._internal.machine.literal.words import begins_path, closing_quote, unescaped
+from .._internal.machine.literal.words import PATH, closing_quote, unescaped
 from ..format import ElementArguments, Format, JsonBody, LiteralArguments, TaggedArguments
 from ..tools import ToolSet
 
@@ -382,7 +382,7 @@ class _Literals:
         """Return where a string ends, its closing quote included, and its text without escapes; -1 for the end if the
         string is not closed."""
         text, start, mark = call.text, quote.end(), quote.group()
-        escapes = mark[0] in "'\"" and mark[0] != self._raw and not begins_path(text, start)
+        escapes = mark[0] in "'\"" and mark[0] != self._raw and PATH.match(text, start) is None
         close = closing_quote(text, start, mark, escapes, len(text))
         while close in call.unescaped_quotes:
             close = closing_quote(text, close + 1, mark, escapes, len(text))

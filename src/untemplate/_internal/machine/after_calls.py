@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final, final
+from typing import Final
 
 from . import rules
 from .context import ReaderContext
@@ -23,113 +23,109 @@ _CLOSE_TAGS: Final = re.compile(r"(?:</[^<>`\n]{1,64}>){0,3}")
 _CLOSE_TAGS_BEGUN: Final = re.compile(r"(?:</[^<>`\n]{1,64}>){0,3}(?:<(?:/[^<>`\n]{0,64})?)?\Z")
 
 
-@final
-class AfterCalls:
-    """Reads what follows the tentative calls of one output."""
+def read_after_calls(context: ReaderContext, text: FreeText) -> int:
+    """Read what follows tentative calls. Those inside reasoning stay calls before another call, the close of
+    reasoning, the end of the turn and the end of the output. Before anything else they were reasoning."""
+    tentative = context.tentative
+    assert tentative is not None
+    cur = context.cur
+    if tentative.kind == ALONE:
+        return _read_after_lone_calls(context, text, tentative)
+    if tentative.kind == QUOTED:
+        return _read_after_quoted_calls(context, text, tentative)
+    cur.pos = cur.spaces()
+    if cur.pos >= len(cur.text):
+        return MORE
+    state = context.speculation.origin
+    end = state.literals.at(cur.text, cur.pos, cur.final)
+    if end < 0:
+        return end
+    if context.checks_ids and not context.may_be_marker(cur.pos, end):
+        return NO_MATCH
+    rule = state.rules[state.literals.tags[cur.text[cur.pos : end]]]
+    if rule.kind == rules.OPEN_CALLS and tentative.close_start < 0:
+        text.rule = rule
+        text.marker_end = end
+        return READ_CALL
+    if rule.kind == rules.CLOSE_REASONING and tentative.close_start < 0:
+        tentative.close_start = context.speculation.length(cur)
+        tentative.close_end = tentative.close_start + end - cur.pos
+        tentative.close_rule = rule
+    elif rule.kind != rules.END_TURN:
+        return NO_MATCH
+    cur.pos = end
+    return READ_AFTER_TENTATIVE_CALLS
 
-    def __init__(self, context: ReaderContext, text: FreeText) -> None:
-        self._context: ReaderContext = context
-        self._text: FreeText = text
 
-    def step(self) -> int:
-        """Read what follows tentative calls. Those inside reasoning stay calls before another call, the close of
-        reasoning, the end of the turn and the end of the output. Before anything else they were reasoning."""
-        tentative = self._context.tentative
-        assert tentative is not None
-        cur = self._context.cur
-        if tentative.kind == ALONE:
-            return self._read_after_lone_calls(tentative)
-        if tentative.kind == QUOTED:
-            return self._read_after_quoted_calls(tentative)
-        cur.pos = cur.spaces()
+def _read_after_quoted_calls(context: ReaderContext, text: FreeText, tentative: TentativeCalls) -> int:
+    """Read the character after calls that began after a backtick: before another backtick they are a quotation.
+    The close of the message and close tags of another format may come between."""
+    if tentative.closing:
+        return _read_to_closing_sign(context, text, tentative)
+    cur = context.cur
+    if cur.pos >= len(cur.text) or (not cur.final and _CLOSE_TAGS_BEGUN.match(cur.text, cur.pos) is not None):
+        return MORE
+    start = cur.pos
+    if context.program.header is not None:
+        start = context.program.header.closes.at(cur.text, cur.pos, cur.final)
+        if start == MORE or (start == len(cur.text) and not cur.final):
+            return MORE
+        start = max(start, cur.pos)
+    closes = _CLOSE_TAGS.match(cur.text, start)
+    end = start if closes is None else closes.end()
+    quoted = cur.text[end : end + 1] == "`" and not context.spaces
+    if quoted:
+        cur.pos = start
+    if quoted or not accept(context, text, tentative):
+        return NO_MATCH
+    return text.leave_calls(True)
+
+
+def _read_to_closing_sign(context: ReaderContext, text: FreeText, tentative: TentativeCalls) -> int:
+    """Read the line of calls on which inline code or a quotation began: they are text if it is closed after them,
+    before any sign of markup."""
+    cur = context.cur
+    if not any("\n" in spaces for spaces in context.spaces):
+        stop = cur.pos
+        while stop < len(cur.text) and stop - cur.pos < _MOST_OF_LINE and cur.text[stop] not in _ENDS_QUOTATION:
+            if cur.text[stop] == tentative.closing:
+                return NO_MATCH
+            stop += 1
+        if stop >= len(cur.text) and not cur.final:
+            return MORE
+    return text.leave_calls(True) if accept(context, text, tentative) else NO_MATCH
+
+
+def _read_after_lone_calls(context: ReaderContext, text: FreeText, tentative: TentativeCalls) -> int:
+    """Read what follows calls without a marker: a new line, the end of the turn or that of the output."""
+    cur = context.cur
+    end = cur.spaces()
+    if end > cur.pos:
+        context.hold_space(end)
+    if not any("\n" in spaces for spaces in context.spaces):
         if cur.pos >= len(cur.text):
             return MORE
-        state = self._context.speculation.origin
-        end = state.literals.at(cur.text, cur.pos, cur.final)
-        if end < 0:
-            return end
-        if self._context.checks_ids and not self._context.may_be_marker(cur.pos, end):
-            return NO_MATCH
-        rule = state.rules[state.literals.tags[cur.text[cur.pos : end]]]
-        if rule.kind == rules.OPEN_CALLS and tentative.close_start < 0:
-            self._text.rule = rule
-            self._text.marker_end = end
-            return READ_CALL
-        if rule.kind == rules.CLOSE_REASONING and tentative.close_start < 0:
-            tentative.close_start = self._context.speculation.length(cur)
-            tentative.close_end = tentative.close_start + end - cur.pos
-            tentative.close_rule = rule
-        elif rule.kind != rules.END_TURN:
-            return NO_MATCH
-        cur.pos = end
-        return READ_AFTER_TENTATIVE_CALLS
+        end = context.program.output_end.at(cur.text, cur.pos, cur.final)
+        if end < 0 or not context.may_be_marker(cur.pos, end):
+            return MORE if end == MORE else NO_MATCH
+    return text.leave_calls(True) if accept(context, text, tentative) else NO_MATCH
 
-    def _read_after_quoted_calls(self, tentative: TentativeCalls) -> int:
-        """Read the character after calls that began after a backtick: before another backtick they are a quotation.
-        The close of the message and close tags of another format may come between."""
-        if tentative.closing:
-            return self._read_to_closing_sign(tentative)
-        cur = self._context.cur
-        if cur.pos >= len(cur.text) or (not cur.final and _CLOSE_TAGS_BEGUN.match(cur.text, cur.pos) is not None):
-            return MORE
-        start = cur.pos
-        if self._context.program.header is not None:
-            start = self._context.program.header.closes.at(cur.text, cur.pos, cur.final)
-            if start == MORE or (start == len(cur.text) and not cur.final):
-                return MORE
-            start = max(start, cur.pos)
-        closes = _CLOSE_TAGS.match(cur.text, start)
-        end = start if closes is None else closes.end()
-        quoted = cur.text[end : end + 1] == "`" and not self._context.spaces
-        if quoted:
-            cur.pos = start
-        if quoted or not self.accept(tentative):
-            return NO_MATCH
-        return self._text.leave_calls(True)
 
-    def _read_to_closing_sign(self, tentative: TentativeCalls) -> int:
-        """Read the line of calls on which inline code or a quotation began: they are text if it is closed after them,
-        before any sign of markup."""
-        cur = self._context.cur
-        if not any("\n" in spaces for spaces in self._context.spaces):
-            stop = cur.pos
-            while stop < len(cur.text) and stop - cur.pos < _MOST_OF_LINE and cur.text[stop] not in _ENDS_QUOTATION:
-                if cur.text[stop] == tentative.closing:
-                    return NO_MATCH
-                stop += 1
-            if stop >= len(cur.text) and not cur.final:
-                return MORE
-        return self._text.leave_calls(True) if self.accept(tentative) else NO_MATCH
-
-    def _read_after_lone_calls(self, tentative: TentativeCalls) -> int:
-        """Read what follows calls without a marker: a new line, the end of the turn or that of the output."""
-        cur = self._context.cur
-        end = cur.spaces()
-        if end > cur.pos:
-            self._context.hold_space(end)
-        if not any("\n" in spaces for spaces in self._context.spaces):
-            if cur.pos >= len(cur.text):
-                return MORE
-            end = self._context.program.output_end.at(cur.text, cur.pos, cur.final)
-            if end < 0 or not self._context.may_be_marker(cur.pos, end):
-                return MORE if end == MORE else NO_MATCH
-        return self._text.leave_calls(True) if self.accept(tentative) else NO_MATCH
-
-    def accept(self, tentative: TentativeCalls) -> bool:
-        """Emit tentative calls, as far as the call policy keeps them. False if it turns them into text, or if a call
-        is not whole that has no marker, follows a backtick or is to be shown."""
-        if (tentative.kind != IN_REASONING_TEXT or self._context.shows_cut_calls) and not self._context.calls[-1].whole:
-            return False
-        kept = tentative.decide(self._context.call_policy, self._context.calls, self._context.ledger)
-        if kept is None:
-            self._text.has_policy_text = True
-            return False
-        self._context.calls = kept
-        self._context.speculation.end()
-        self._context.tentative = None
-        self._context.receiver = tentative.out
-        if self._context.state.region == IN_REASONING:
-            self._context.receiver.reasoning_end()
-        tentative.emit(kept)
-        self._context.state = self._context.program.states[self._context.program.content]
-        return True
+def accept(context: ReaderContext, text: FreeText, tentative: TentativeCalls) -> bool:
+    """Emit tentative calls, as far as the call policy keeps them. False if it turns them into text, or if a call
+    is not whole that has no marker, follows a backtick or is to be shown."""
+    if (tentative.kind != IN_REASONING_TEXT or context.shows_cut_calls) and not context.calls[-1].whole:
+        return False
+    kept = tentative.decide(context.call_policy, context.calls, context.ledger)
+    if kept is None:
+        text.has_policy_text = True
+        return False
+    context.calls = kept
+    context.speculation.end()
+    context.tentative = None
+    context.receiver = tentative.out
+    if context.state.region == IN_REASONING:
+        context.receiver.reasoning_end()
+    tentative.emit(kept)
+    context.state = context.program.states[context.program.content]
+    return True

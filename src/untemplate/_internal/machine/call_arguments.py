@@ -20,7 +20,7 @@ from .context import ReaderContext
 from .diagnostics import DiagnosticCode
 from .json.call_object import CallObjectReader
 from .ledger import ARGUMENT_TEXT, DROPPED, MARKUP, NAME_TEXT
-from .lexer import NO_LITERALS, WS, Cursor, Literals
+from .lexer import WS, Cursor, Literals
 from .names import MAX_NAME, WORD
 from .signals import AGAIN, DONE, MORE, NO_MATCH
 from .speculation import NO_SECTION
@@ -257,9 +257,7 @@ class ArgumentsReader(CallBeginning):
         cur = context.cur
         answer = call_object.step(cur, self)
         if answer == MORE:
-            cur.goes_on = call_object.goes_on
-            cur.passed = call_object.short_path_in(self)
-            cur.stops = NO_LITERALS
+            call_object.look_ahead(cur)
             return MORE
         if answer == NO_MATCH:
             call_object.flush(cur, self)
@@ -388,7 +386,7 @@ class ArgumentsReader(CallBeginning):
         scanner = context.scanner
         if not context.checks_ids or scanner is None or not scanner.active:
             return True
-        return scanner.covers(context.cur.text[start:end], context.base + start)
+        return scanner.proof(context.cur.text[start:end], context.base + start) >= 0
 
     def has_id(self, start: int, end: int) -> bool:
         return self.context.checks_ids and self.context.has_id(start, end)

@@ -28,7 +28,6 @@ from .call_syntax import (
     begins_one,
 )
 from .context import ReaderContext
-from .ledger import DROPPED, MARKUP
 from .lexer import SPACES_GO_ON, WS, GoesOn
 from .name_reader import read_id, read_name
 from .signals import AGAIN, DONE, MORE, NO_MATCH
@@ -248,10 +247,7 @@ class CallReader:
         if not markers.rstrip(WS).endswith(cur.text[cur.pos : end]):
             return NO_MATCH
         self.recover()
-        self.context.report("doubled_open", cur.pos, end)
-        self.context.mark(MARKUP, cur.pos)
-        cur.pos = end
-        self.context.mark(DROPPED, end)
+        self.context.drop("doubled_open", end)
         return AGAIN
 
     def pass_on(self, text: str) -> None:

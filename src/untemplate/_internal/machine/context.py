@@ -76,14 +76,14 @@ class ReaderContext:
         scanner = self.scanner
         if scanner is None or not scanner.active:
             return True
-        return scanner.covers(self.cur.text[start:end], self.base + start)
+        return scanner.proof(self.cur.text[start:end], self.base + start) >= 0
 
     def has_id(self, start: int, end: int) -> bool:
         """True if a token id proves that the literal is a marker."""
         scanner = self.scanner
         if scanner is None or not scanner.active:
             return False
-        return scanner.proves(self.cur.text[start:end], self.base + start)
+        return scanner.proof(self.cur.text[start:end], self.base + start) > 0
 
     def is_special(self, literal: str) -> bool:
         """True if the literal has a special token, and ids are in use that prove it."""
@@ -112,6 +112,13 @@ class ReaderContext:
     def report(self, code: DiagnosticCode, start: int, end: int) -> None:
         """Report a problem with ``cur.text[start:end]``."""
         self.ledger.report(code, self.base + start, self.base + end)
+
+    def drop(self, code: DiagnosticCode, end: int) -> None:
+        """Report the text from the cursor to ``end``, and drop it. What is before it was markup."""
+        self.mark(MARKUP, self.cur.pos)
+        self.report(code, self.cur.pos, end)
+        self.cur.pos = end
+        self.mark(DROPPED, end)
 
     # -- white space --------------------------------------------------------------------------------------------
 

@@ -151,13 +151,12 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
         if arguments.value_open is not None:
             # If key_open is missing, the name and the first key are one word.
             ends.append((arguments.key_close, tags.KEY_CLOSE))
-        from .tagged.compiler import compile_fast, compile_tagged
+        from .tagged.compiler import compile_tagged
 
         tagged_body = compile_tagged(syntax, name, tools, body, arguments, turn_end)
         if arguments.escape == "cdata":
             _compile_cdata(tagged_body, tools, body, arguments, turn_end)
         syntax.body = tagged_body
-        compile_fast(tagged_body.syntax)
     elif isinstance(arguments, ElementArguments):
         ends.append((arguments.open, tags.KEY_OPEN))
         from .elements.compiler import compile_elements

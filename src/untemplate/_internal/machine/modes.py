@@ -50,18 +50,18 @@ MODES: Final[dict[int, tuple[str, str, str, tuple[int, ...]]]] = {
     ),
     READ_AFTER_TENTATIVE_CALLS: (
         "after tentative calls",
-        "AfterCalls",
+        "read_after_calls",
         "what follows tentative calls",
         (READ_TEXT, READ_CALL, READ_HEADER_START),
     ),
     READ_EMPTY_CALLS: (
         "empty calls",
-        "EmptyCalls",
+        "read_empty_calls",
         "markers of calls without a call",
         (READ_TEXT,),
     ),
 }
-"""Mode → (name, the class that reads, what it reads, modes that may follow)."""
+"""Mode → (name, the class or function that reads, what it reads, modes that may follow)."""
 
 
 def mode_table() -> Iterator[str]:

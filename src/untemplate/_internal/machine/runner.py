@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from ...tools import ToolSet
 from . import rules
-from .after_calls import AfterCalls
+from .after_calls import accept, read_after_calls
 from .call_emitter import CallEmitter
 from .call_syntax import A_MARKER, A_WORD, NO_MARKER
 from .calls import CallReader
 from .context import ReaderContext
-from .empty_calls import EmptyCalls
+from .empty_calls import has_only_markers, read_empty_calls
 from .events import EventReceiver
 from .free_text import FreeText
 from .growing import NO_TEXTS
@@ -99,15 +99,15 @@ class Runner(ReaderContext):
         if mode == READ_TURN_END:
             return self._read_turn_end()
         if mode == READ_EMPTY_CALLS:
-            return EmptyCalls(self, self._text, self._call_reader()).step()
-        result = AfterCalls(self, self._text).step()
+            return read_empty_calls(self, self._text)
+        result = read_after_calls(self, self._text)
         if result == READ_CALL:
             self._enter_calls(self._text.rule, self._text.marker_end)
         return result
 
     def _take_back(self, mode: int) -> int:
         """Go on after text that is not a call or header after all, or where the output ends. Return AGAIN or MORE."""
-        if mode == READ_CALL and EmptyCalls(self, self._text, self._call_reader()).has_only_markers():
+        if mode == READ_CALL and has_only_markers(self, self._call_reader()):
             doubled = self._call_reader().read_doubled(self.speculation.raw(self.cur))
             if doubled != NO_MATCH:
                 return doubled
@@ -338,7 +338,7 @@ class Runner(ReaderContext):
         rest = ""
         if further:
             rest = (self.speculation.raw(cur) + cur.text[cur.pos :])[tentative.end_of_last_call :]
-        if not AfterCalls(self, self._text).accept(tentative):
+        if not accept(self, self._text, tentative):
             self._release()
             return True
         self.spaces = NO_TEXTS

@@ -333,26 +333,15 @@ class TokenScanner:
             self.authorised = {place for place in self.authorised if place >= before}
             self._many = _FEW + 2 * len(self.authorised)
 
-    def covers(self, literal: str, start: int) -> bool:
-        """True if token ids prove the literal at ``start``: all special tokens in it have theirs."""
+    def proof(self, literal: str, start: int) -> int:
+        """Return the number of special tokens in the literal at ``start`` if token ids prove all of them, else -1."""
         places = self._places.get(literal)
         if places is None:
             places = self._tokens.places_in(literal)
-        for place in places:  # noqa: SIM110 (most literals are one token: a generator costs more than it)
-            if start + place not in self.authorised:
-                return False
-        return True
-
-    def proves(self, literal: str, start: int) -> bool:
-        """True if the literal at ``start`` contains a special token, and token ids prove it."""
-        places = self._places.get(literal)
-        if places is None:
-            places = self._tokens.places_in(literal)
-        authorised = self.authorised
         for place in places:
-            if start + place not in authorised:
-                return False
-        return bool(places)
+            if start + place not in self.authorised:
+                return -1
+        return len(places)
 
     def holds(self, literal: str) -> bool:
         """True if the literal contains a special token."""

@@ -7,8 +7,9 @@ import re
 from .arguments.lookahead import MAX_STRAY, damaged_literal
 from .call_syntax import CallSyntax
 from .context import ReaderContext
+from .diagnostics import DiagnosticCode
 from .growing import NO_TEXTS
-from .ledger import DROPPED, MARKUP
+from .ledger import MARKUP
 from .lexer import WS, Literals
 from .signals import AGAIN, MORE, NO_MATCH
 
@@ -24,8 +25,7 @@ def read_stray(context: ReaderContext, stray: re.Pattern[str], literals: Literal
     end = literals.at(cur.text, found.end(), cur.final)
     if end < 0:
         return end
-    context.report("stray_text", cur.pos, found.end())
-    return _drop(context, found.end())
+    return _drop(context, "stray_text", found.end())
 
 
 def read_damaged(context: ReaderContext, literals: Literals, others: Literals) -> int:
@@ -40,20 +40,16 @@ def read_damaged(context: ReaderContext, literals: Literals, others: Literals) -
         return NO_MATCH
     if end == MORE or other == MORE:
         return MORE
-    context.report("misspelled_close", cur.pos, end)
-    return _drop(context, end)
+    return _drop(context, "misspelled_close", end)
 
 
-def _drop(context: ReaderContext, end: int) -> int:
-    """Drop the text up to ``end`` after the last call, which a policy may have dropped. Return AGAIN."""
-    cur = context.cur
+def _drop(context: ReaderContext, code: DiagnosticCode, end: int) -> int:
+    """Drop and report the text up to ``end`` after the last call, which a policy may have dropped. Return AGAIN."""
     if context.calls:
         context.calls[-1].recover()
     if context.holds_space:
         context.drop_space()
-    context.mark(MARKUP, cur.pos)
-    cur.pos = end
-    context.mark(DROPPED, end)
+    context.drop(code, end)
     return AGAIN
 
 

@@ -139,10 +139,7 @@ class TextWriter(Evidence):
         context.spaces = NO_TEXTS
         if spaces and not self.at_start and not self.after_call:
             self.emit(spaces, context.base + context.cur.pos)
-        context.mark(MARKUP, context.cur.pos)
-        context.report(code, context.cur.pos, end)
-        context.cur.pos = end
-        context.mark(DROPPED, end)
+        context.drop(code, end)
 
     def drop_marker(self, end: int) -> None:
         """Read a marker up to ``end``. The white space before it belongs to it."""

@@ -14,6 +14,7 @@ from typing import final
 
 from ....tools import ToolSet
 from ..diagnostics import DiagnosticCode
+from ..ledger import DROPPED
 from ..lexer import Cursor, Literals
 from ..mypyc_compat import mypyc_attr
 from ..signals import AGAIN, NO_MATCH
@@ -59,6 +60,12 @@ class CallHandler(ArgumentWriter):
     def accounted(self) -> int:
         """Return where the marked part of the output ends, in characters of the output."""
         return 0
+
+    def drop(self, code: DiagnosticCode, cur: Cursor, end: int) -> None:
+        """Report the text from the cursor to ``end``, and drop it."""
+        self.report(code, cur.pos, end)
+        cur.pos = end
+        self.mark(DROPPED, end)
 
     def drop_arguments(self, code: DiagnosticCode, start: int, values: list[tuple[int, int]]) -> None:
         """Mark the argument text since ``accounted()`` was ``start`` as dropped, and report these values in it."""

@@ -146,14 +146,9 @@ class ElementReader(ArgumentReader):
         literals = self._syntax.tags
         found = literals.find(cur.text, cur.pos + 1)
         held = literals.undecided_from(cur.text, cur.pos + 1)
-        self._dropped(cur, held if found is None else min(held, found.start()), call)
+        call.drop("text_between_arguments", cur, held if found is None else min(held, found.start()))
         self._dropping = True
         return AGAIN
-
-    def _dropped(self, cur: Cursor, stop: int, call: CallHandler) -> None:
-        call.report("text_between_arguments", cur.pos, stop)
-        cur.pos = stop
-        call.mark(DROPPED, stop)
 
     def _begin(self, cur: Cursor, start: int, end: int, call: CallHandler) -> None:
         """Begin the element whose name is at ``start``."""
@@ -242,7 +237,7 @@ class ElementReader(ArgumentReader):
         """Read the close tag of an element around this one, or drop it if no such element is open."""
         name = self._ends.name(cur, start, end)
         if all(element.name != name for element in self._ends.around[1:]):
-            self._dropped(cur, end, call)
+            call.drop("text_between_arguments", cur, end)
             return
         while self._ends.element.name != name:
             call.report("missing_close", cur.pos, cur.pos)

@@ -9,7 +9,7 @@ from ..arguments.base import CallBeginning
 from ..arguments.lookahead import is_nearly
 from ..call_state import VALID, WHOLE
 from ..call_syntax import Body
-from ..ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
+from ..ledger import ARGUMENT_TEXT, ID_TEXT, MARKUP, NAME_TEXT
 from ..lexer import WS, Cursor, Literals
 from ..names import MAX_NAME
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
@@ -59,10 +59,8 @@ class JsonBody(Body):
         if not call.may_be_marker(cur.pos, end):
             return NO_MATCH
         call.commit_once()
-        call.report("doubled_open", cur.pos, end)
         call.mark(MARKUP, cur.pos)
-        cur.pos = end
-        call.mark(DROPPED, end)
+        call.drop("doubled_open", cur, end)
         return AGAIN
 
     def _skip_damaged_opener(self, cur: Cursor, call: CallBeginning) -> int:
@@ -74,10 +72,8 @@ class JsonBody(Body):
         if not is_nearly(cur.text[cur.pos : brace].strip(WS), self.opener):
             return NO_MATCH
         call.commit_once()
-        call.report("missing_open", cur.pos, brace)
         call.mark(MARKUP, cur.pos)
-        cur.pos = brace
-        call.mark(DROPPED, brace)
+        call.drop("missing_open", cur, brace)
         return self._begin_value(cur, "{", call)
 
     def _begin_value(self, cur: Cursor, c: str, call: CallBeginning) -> int:

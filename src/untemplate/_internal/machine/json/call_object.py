@@ -12,12 +12,11 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
 from typing import Final, final
 
 from ..arguments.base import ArgumentReader, ArgumentWriter, BufferedWriter, CallHandler
 from ..ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
-from ..lexer import SPACES, Cursor, GoesOn
+from ..lexer import NO_LITERALS, SPACES, Cursor, GoesOn
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .program import ObjectSyntax
 from .reader import EncodedJsonReader, JsonReader
@@ -313,13 +312,14 @@ class CallObjectReader(ArgumentReader):
 
     # -- short paths ----------------------------------------------------------------------------------------------
 
-    def short_path_in(self, call: CallHandler) -> Callable[[str], str | None] | None:
-        """Return the short path for the next text, in arguments that stream."""
-        value = self._value
-        return None if value is None or self._out is not call else value.passed
+    def look_ahead(self, cur: Cursor) -> None:
+        cur.goes_on = self._goes_on
+        if self._value is not None and not isinstance(self._out, BufferedWriter):
+            cur.passed = self._value.passed
+            cur.stops = NO_LITERALS
 
     @property
-    def goes_on(self) -> GoesOn | None:
+    def _goes_on(self) -> GoesOn | None:
         """The test for text that decides nothing."""
         if self._value is not None or self._text is not None:
             return None

@@ -14,7 +14,7 @@ from ...jsontext.lexical import json_escape
 from ..arguments.base import ArgumentWriter, CallHandler
 from ..lexer import WS, Cursor
 from ..signals import DONE, MORE, NO_MATCH
-from .ends import ends_at_comma, ends_at_line
+from .ends import ends_at
 from .place import KEYED, LINE_END, LiteralPlace
 from .strings import next_stop
 from .words import cut_word, is_literal, word_json
@@ -98,7 +98,7 @@ class WordReader:
             word = ("".join(self._pieces) + cur.text[cur.pos : end]).strip(WS)
             if is_literal(word, place.wants_string()):
                 return DONE
-        return ends_at_line(place, cur, end + 1) if cur.text[end] == "\n" else ends_at_comma(place, cur, end + 1)
+        return ends_at(place, cur, end)
 
     def _is_inside(self, c: str) -> bool:
         """Follow the quotes and brackets of a word. False if ``c`` ends it."""

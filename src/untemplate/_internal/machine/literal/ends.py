@@ -111,12 +111,12 @@ def _item_follows(place: LiteralPlace, cur: Cursor, pos: int, depth: int, takes_
 # -- strings between markers --------------------------------------------------------------------------------------
 
 _NEXT_KEY: Final = re.compile(r",[ \t\r\n]*+([\w.\-]++)[ \t\r\n]*+:[ \t\r\n]*+\Z")
-_AFTER_COMMA: Final = re.compile(r"([ \t\r\n]*+)(?:([^\W\d][\w.\-]*+)[ \t\r\n]*+:|[\"'<)\]}]|\Z)")
+_AFTER_COMMA: Final = re.compile(r"(?P<spaces>[ \t\r\n]*+)(?:(?P<key>[^\W\d][\w.\-]*+)[ \t\r\n]*+:|[\"'<)\]}]|\Z)")
 """What may follow the comma after a value: a key, which may be quoted or between markers, or a close."""
 _AFTER_COMMA_BEGUN: Final = re.compile(r"[ \t\r\n]*+(?:[^\W\d][\w.\-]*+[ \t\r\n]*+)?\Z")
 
 
-_NEXT_LINE: Final = re.compile(r"[ \t\r\n]*+([^\W\d][\w.\-]*+)[ \t]*+[:=]")
+_NEXT_LINE: Final = re.compile(r"[ \t\r\n]*+(?P<key>[^\W\d][\w.\-]*+)[ \t]*+[:=]")
 _NEXT_LINE_BEGUN: Final = re.compile(r"[ \t\r\n]*+(?:[^\W\d][\w.\-]*+[ \t]*+)?\Z")
 
 
@@ -144,29 +144,24 @@ def next_key(place: LiteralPlace, text: str, pos: int, quote: int) -> int:
     return found.start() if place.declares(found.group(1)) else NO_MATCH
 
 
-def ends_at_comma(place: LiteralPlace, cur: Cursor, pos: int) -> int:
-    """Return DONE if a string without quotes ends at the comma before ``pos``: a declared argument that has not come
-    follows, or a key directly after the comma. NO_MATCH or MORE."""
+def ends_at(place: LiteralPlace, cur: Cursor, sign: int) -> int:
+    """Return DONE if a value without quotes ends at the comma or new line at ``sign``, NO_MATCH or MORE. After a comma
+    a declared argument that has not come must follow, or a key directly. A line with another argument must follow a
+    new line, which is declared if the tool is known."""
     text = cur.text
+    pos = sign + 1
     most = pos + _MAX_TAIL
-    if not cur.final and len(text) < most and _AFTER_COMMA_BEGUN.match(text, pos) is not None:
+    is_line = text[sign] == "\n"
+    begun = _NEXT_LINE_BEGUN if is_line else _AFTER_COMMA_BEGUN
+    if not cur.final and len(text) < most and begun.match(text, pos) is not None:
         return MORE
-    found = _AFTER_COMMA.match(text, pos, most)
+    found = (_NEXT_LINE if is_line else _AFTER_COMMA).match(text, pos, most)
     if found is None:
         return NO_MATCH
-    key = found.group(2)
-    return DONE if key is None or not found.group(1) or place.declares(key) else NO_MATCH
-
-
-def ends_at_line(place: LiteralPlace, cur: Cursor, pos: int) -> int:
-    """Return DONE if a value without quotes ends at the new line before ``pos``: a line with another argument follows,
-    which is declared if the tool is known. NO_MATCH or MORE."""
-    text = cur.text
-    most = pos + _MAX_TAIL
-    if not cur.final and len(text) < most and _NEXT_LINE_BEGUN.match(text, pos) is not None:
-        return MORE
-    found = _NEXT_LINE.match(text, pos, most)
-    return DONE if found is not None and place.may_follow(found.group(1)) else NO_MATCH
+    if is_line:
+        return DONE if place.may_follow(found["key"]) else NO_MATCH
+    key: str | None = found["key"]
+    return DONE if key is None or not found["spaces"] or place.declares(key) else NO_MATCH
 
 
 def missing_close(place: LiteralPlace, cur: Cursor, limit: int, call: CallHandler) -> tuple[int, int]:

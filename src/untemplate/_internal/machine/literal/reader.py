@@ -17,7 +17,7 @@ from ....tools import ToolSet
 from ...jsontext.lexical import json_escape
 from ..arguments.base import ArgumentReader, ArgumentWriter, CallHandler
 from ..call_syntax import SHORT_WORD
-from ..ledger import ARGUMENT_TEXT, DROPPED
+from ..ledger import ARGUMENT_TEXT
 from ..lexer import SPACES, WS, Cursor, GoesOn
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .bare_words import WordReader
@@ -209,9 +209,7 @@ class LiteralReader(ArgumentReader):
 
     def _drop_to(self, cur: Cursor, end: int, out: CallHandler) -> None:
         out.mark(ARGUMENT_TEXT, cur.pos)
-        out.report("text_between_arguments", cur.pos, end)
-        cur.pos = end
-        out.mark(DROPPED, end)
+        out.drop("text_between_arguments", cur, end)
 
     def _drop(self, cur: Cursor, out: CallHandler) -> int:
         """Drop text between values, up to a separator, a closing character or the end of the line that an argument is

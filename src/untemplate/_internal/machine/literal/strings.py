@@ -21,7 +21,7 @@ from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .ends import follows_string, missing_close, next_key, tail_from
 from .place import BY_PLACE, LiteralPlace
 from .program import LiteralSyntax
-from .words import begins_path, escape_end, has_meaning, is_text, may_begin_path, unescape
+from .words import PATH, PATH_BEGUN, escape_end, has_meaning, is_text, unescape
 
 # What a backslash is.
 _TEXT: Final = 0
@@ -80,10 +80,10 @@ class StringReader:
     def step(self, cur: Cursor, out: CallHandler) -> int:
         """Read as far as the text decides. Return DONE after the string, or MORE."""
         if self._backslash == _UNKNOWN:
-            if not cur.final and may_begin_path(cur.text, cur.pos):
+            if not cur.final and PATH_BEGUN.match(cur.text, cur.pos) is not None:
                 return MORE
             self._backslash = _ESCAPE
-            if begins_path(cur.text, cur.pos):
+            if PATH.match(cur.text, cur.pos) is not None:
                 self._backslash = _TEXT
                 out.report("unescaped_backslash", cur.pos, cur.pos)
         if self._watched is not None:

@@ -23,8 +23,10 @@ _HEX: Final = {"x": 2, "u": 4, "U": 8}
 _DIGITS_16: Final = "0123456789abcdefABCDEF"
 _SIGNS: Final = ("\\", "'", '"', "")
 """Signs after a backslash, and the end of the text, that make it an escape in every string."""
-_PATH: Final = re.compile(r"[A-Za-z]:\\[^\\]|\\\\[\w.$-]{1,64}+\\[^\\]")
-_PATH_BEGUN: Final = re.compile(r"(?:[A-Za-z](?::\\?)?|\\(?:\\(?:[\w.$-]{1,64}+\\?)?)?)?\Z")
+PATH: Final = re.compile(r"[A-Za-z]:\\[^\\]|\\\\[\w.$-]{1,64}+\\[^\\]")
+"""Matches the beginning of a path of Windows whose backslashes are not escaped: a drive, or the name of a server, and
+one backslash."""
+PATH_BEGUN: Final = re.compile(r"(?:[A-Za-z](?::\\?)?|\\(?:\\(?:[\w.$-]{1,64}+\\?)?)?)?\Z")
 
 
 def cut_word(word: str, as_string: bool) -> str:
@@ -107,17 +109,6 @@ def unescape(escape: str) -> str:
         code = int(escape[2:], 16)
         return chr(code) if code <= 0x10FFFF else escape
     return escape
-
-
-def begins_path(text: str, start: int) -> bool:
-    """True if the text of a string at ``start`` is a path of Windows whose backslashes are not escaped: a drive, or the
-    name of a server, and one backslash."""
-    return _PATH.match(text, start) is not None
-
-
-def may_begin_path(text: str, start: int) -> bool:
-    """True if the text ends too early to decide that."""
-    return _PATH_BEGUN.match(text, start) is not None
 
 
 def is_text(text: str, slash: int) -> bool:

@@ -48,6 +48,7 @@ def compile_tagged(
     syntax.holds_after = max(syntax.trim_after, int(on_line))
     syntax.escape = arguments.escape
     syntax.escape_of_keys = arguments.escape_of_keys
+    compile_fast(syntax)
     return TaggedBody(syntax)
 
 
@@ -82,6 +83,3 @@ def _compile_value_ends(syntax: TaggedSyntax, arguments: TaggedArguments) -> Non
 def cdata_closes(arguments: TaggedArguments) -> list[str]:
     """Return what closes a value in a CDATA section."""
     return [f"]]>{space}{text}" for text in arguments.value_close.spellings for space in ("", "\n")]
-
-
-__all__ = ["CLOSE_TAG", "cdata_closes", "compile_fast", "compile_tagged"]

@@ -34,7 +34,7 @@ def compile_fast(syntax: TaggedSyntax) -> None:
     opener = _literal(syntax, tags.KEY_OPEN, syntax.tags, syntax.value_successors)
     close = _literal(syntax, tags.VALUE_CLOSE, syntax.value_stops, syntax.value_successors)
     key = _compile_key(syntax) or "(?P<key>(?!))(?P<string>)(?P<type>)(?P<begin>)"
-    if not opener or not close or syntax.cdata is not None:
+    if not opener or not close or syntax.escape == "cdata":
         return
     fast.key = re.compile(f"{_SPACES}(?P<opener>{opener})(?:{key})?")
     fast.name = re.compile(key)

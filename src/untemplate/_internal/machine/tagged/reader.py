@@ -201,21 +201,17 @@ class TaggedReader(ArgumentReader):
         end = self._values.ends.keys.damaged_key(self.syntax, cur, cur.pos)
         if end < 0:
             return end
-        call.report("broken_key", cur.pos, end)
-        cur.pos = end
-        call.mark(DROPPED, end)
+        call.drop("broken_key", cur, end)
         self._phase = _KEY
         return AGAIN
 
     def _doubled_close(self, cur: Cursor, call: CallHandler) -> int:
         """Drop a close tag after a value that is closed already."""
         end = self.syntax.value_ends.at(cur.text, cur.pos, cur.final)
-        if end >= 0:
-            call.report("doubled_close", cur.pos, end)
-            cur.pos = end
-            call.mark(DROPPED, end)
-            return AGAIN
-        return end
+        if end < 0:
+            return end
+        call.drop("doubled_close", cur, end)
+        return AGAIN
 
     def _skip_spaces(self, cur: Cursor, call: CallHandler) -> bool:
         """Read white space between tags; after dropped text it is dropped too. False if nothing follows yet."""
@@ -227,9 +223,7 @@ class TaggedReader(ArgumentReader):
 
     def _drop(self, cur: Cursor, stop: int, call: CallHandler) -> None:
         """Drop text between arguments, up to ``stop``."""
-        call.report("text_between_arguments", cur.pos, stop)
-        cur.pos = stop
-        call.mark(DROPPED, stop)
+        call.drop("text_between_arguments", cur, stop)
         self._dropping = True
 
     def _read_key(self, cur: Cursor, call: CallHandler) -> int:
@@ -246,9 +240,7 @@ class TaggedReader(ArgumentReader):
         end = found.start() if found is not None else min(held, cur.pos + MAX_KEY + 1)
         broken = self._key_breaks(text, cur.pos, end)
         if broken >= 0:
-            call.report("broken_key", cur.pos, broken)
-            cur.pos = broken
-            call.mark(DROPPED, broken)
+            call.drop("broken_key", cur, broken)
             self._phase = _BETWEEN
             return AGAIN
         if found is None:
