@@ -27,10 +27,13 @@ import untemplate
 from untemplate._internal.backends.quotations import CONTEXTS, quoted_calls
 from untemplate._internal.cli.formats import evidence_word, samples
 from untemplate._internal.inspector.advice import ADVICE, LOST, may_be_run
+from untemplate._internal.machine import call_arguments, calls, json_place
 from untemplate._internal.machine.compiler import compile_format
 from untemplate._internal.machine.diagnostics import DIAGNOSTICS
-from untemplate._internal.machine.modes import mode_table
-from untemplate._internal.machine.phases import phase_table
+from untemplate._internal.machine.elements import reader as elements
+from untemplate._internal.machine.json import call_object
+from untemplate._internal.machine.literal import reader as literal
+from untemplate._internal.machine.modes import MODES
 from untemplate._internal.machine.program import Program
 from untemplate._internal.machine.rules import (
     CLOSE_CALL,
@@ -41,6 +44,8 @@ from untemplate._internal.machine.rules import (
     OPEN_CALLS,
     OPEN_REASONING,
 )
+from untemplate._internal.machine.tagged import reader as tagged
+from untemplate._internal.machine.tagged import value_reader
 from untemplate._internal.message_parser import MessageParser
 from untemplate.format import (
     Channels,
@@ -631,6 +636,35 @@ do. `untemplate explain MODEL --parser` shows the whole Program as text.
 
 {program}
 """
+
+
+READERS: Final = {
+    "CallReader": calls.PHASES,
+    "ArgumentsReader": call_arguments.PHASES,
+    "CallObjectReader": call_object.PHASES,
+    "TaggedReader": tagged.PHASES,
+    "ValueReader": value_reader.PHASES,
+    "ElementReader": elements.PHASES,
+    "LiteralReader": literal.PHASES,
+    "JsonPlace": json_place.PHASES,
+}
+"""Reader → what it reads in each phase."""
+
+
+def mode_table() -> Iterator[str]:
+    """Yield the lines of a Markdown table of the modes."""
+    yield "| mode | reader | it reads | may be followed by |"
+    yield "| --- | --- | --- | --- |"
+    for name, reader, reads, followers in MODES.values():
+        yield f"| {name} | {reader} | {reads} | {', '.join(MODES[mode][0] for mode in followers)} |"
+
+
+def phase_table() -> Iterator[str]:
+    """Yield the lines of a Markdown table of the phases of the readers."""
+    yield "| reader | its phases |"
+    yield "| --- | --- |"
+    for reader, phases in READERS.items():
+        yield f"| {reader} | {', '.join(phases)} |"
 
 
 def machine_page() -> str:

@@ -32,10 +32,11 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import untemplate
 from benchmarks.peers import failures
+from tests.machine.test_phases import readers_with_phases
 from untemplate._internal.cli.arguments import parser_for
 from untemplate._internal.inspector.advice import LOST
 from untemplate._internal.machine.diagnostics import DIAGNOSTICS
-from untemplate._internal.machine.modes import mode_table
+from untemplate._internal.machine.modes import MODES
 from untemplate.errors import FormatError
 from untemplate.format import _model as model
 from untemplate.formats import _families as families
@@ -342,9 +343,10 @@ def test_the_api_has_every_public_name():
     assert {*generate.MODULES, "format", "integrations"} == public - {"__all__"}
 
 
-def test_the_page_of_the_machine_has_its_modes():
+def test_the_page_of_the_machine_has_its_modes_and_the_phases_of_its_readers():
     made = generate.machine_page()
-    assert all(row in made for row in mode_table())
+    assert all(f"| {name} | {reader} | {reads} |" in made for name, reader, reads, _ in MODES.values())
+    assert all(f"| {reader} | {', '.join(phases)} |" in made for reader, phases in readers_with_phases().items())
 
 
 @pytest.mark.parametrize("name", pictures.DRAWN)

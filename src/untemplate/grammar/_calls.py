@@ -186,7 +186,7 @@ class Calls:
         name = escape(tool.name, body.escape)
         around = VARIABLE.sub(lambda part: name if part[1] == "name" else "0", body.name)
         wrong = None
-        bad = syntax.illegal.search(name) or syntax.ends.find(name, 0)
+        bad = syntax.illegal.search(name) or syntax.ends.pattern.search(name, 0)
         if bad is not None:
             wrong = bad.group()
         elif name != name.strip(WS) or syntax.pattern.split(around)["name"] != name:

@@ -91,7 +91,7 @@ class Tagged:
         arguments, syntax = self.arguments, self.syntax
         written = escape(key, arguments.escape_of_keys)
         text = arguments.key.replace("{key}", written)
-        ends = syntax.key_ends.find(text, 0) or self.stops.find(text, 0)
+        ends = syntax.key_ends.pattern.search(text, 0) or self.stops.pattern.search(text, 0)
         if (
             not key
             or key != key.strip(WS)
@@ -223,7 +223,7 @@ class Tagged:
         arguments = self.arguments
         section = arguments.escape == "cdata" and in_section(word) != word
         written = in_section(word) if section else escape(word, arguments.escape)
-        if "]]>" in word if section else self.syntax.value_ends.find(written, 0) is not None:
+        if "]]>" in word if section else self.syntax.value_ends.pattern.search(written, 0) is not None:
             raise GrammarError(f"tool {tool.name!r}: 'enum' holds {word!r}, which closes the value")
         return Lit(written)
 

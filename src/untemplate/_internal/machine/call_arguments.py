@@ -21,22 +21,23 @@ from .diagnostics import DiagnosticCode
 from .json.call_object import CallObjectReader
 from .ledger import ARGUMENT_TEXT, DROPPED, MARKUP, NAME_TEXT
 from .lexer import WS, Cursor, Literals
-from .names import MAX_NAME, WORD
+from .names import MAX_NAME, may_be_name
 from .signals import AGAIN, DONE, MORE, NO_MATCH
 from .speculation import NO_SECTION
 
 # Phases.
 _BEFORE: Final = 0
-_CALL_OBJECT: Final = 1
-_VALUE: Final = 2
-_RAW: Final = 3
-_OBJECT: Final = 4
+_OBJECT: Final = 1
+_RAW: Final = 2
+# From here on a reader is at work.
+_CALL_OBJECT: Final = 3
+_VALUE: Final = 4
 PHASES: Final = (
     "before the arguments",
-    "object with name and arguments",
-    "arguments",
+    "before an object with name and arguments",
     "broken arguments, as written",
-    "before such an object",
+    "such an object",
+    "arguments",
 )
 """What is read in each phase."""
 
@@ -64,10 +65,8 @@ class ArgumentsReader(CallBeginning):
         self._name_start: int = 0
         """The place of the name of a message header in the output."""
         self._raw_space: list[str] = []
-        self._call_object: CallObjectReader | None = None
-        """Reads an object that holds name and arguments."""
         self._reader: ArgumentReader | None = None
-        """Reads the arguments after a name."""
+        """Reads the arguments after a name, or an object that holds both."""
 
     # -- beginning ----------------------------------------------------------------------------------------------
 
@@ -78,6 +77,8 @@ class ArgumentsReader(CallBeginning):
         self.records = self.context.ledger.spans is not None
         self._syntax = syntax
         self._begins_with = begins_with
+        self.bare = syntax.bare
+        self.in_section = self.context.section != NO_SECTION
         self.in_list = in_list
         self.marked = marked
         self._recovered = False
@@ -98,7 +99,7 @@ class ArgumentsReader(CallBeginning):
 
     def begin_named(self, name: str, call_id: str) -> bool:
         """Start after a complete name that is written before the arguments. False if no call can have this name."""
-        if WORD.search(name) is None or not self.allowed(name):
+        if not (may_be_name(name) and self.accepts(name)):
             return False
         self.name = name
         self._id = call_id
@@ -128,7 +129,6 @@ class ArgumentsReader(CallBeginning):
         self.committed = True
         self._wrote = False
         self._ending = CUT
-        self._call_object = None
         self._reader = None
         self._raw_space = []  # a call that became text may have ended in such arguments
 
@@ -136,17 +136,9 @@ class ArgumentsReader(CallBeginning):
         if not self.committed:
             self.commit()
 
-    def allowed(self, name: str) -> bool:
+    def accepts(self, name: str) -> bool:
         tools = self.context.tools
-        return not (self._syntax.bare or self._begins_with == A_WORD) or not tools.known or name in tools.names
-
-    @property
-    def bare(self) -> bool:
-        return self._syntax.bare
-
-    @property
-    def in_section(self) -> bool:
-        return self.context.section != NO_SECTION
+        return not (self.bare or self._begins_with == A_WORD) or not tools.known or name in tools.names
 
     def read_with(self, reader: ArgumentReader) -> int:
         self._reader = reader
@@ -154,8 +146,7 @@ class ArgumentsReader(CallBeginning):
         return AGAIN
 
     def read_object(self, call_object: ArgumentReader) -> int:
-        assert isinstance(call_object, CallObjectReader)
-        self._call_object = call_object
+        self._reader = call_object
         self._phase = _CALL_OBJECT
         return AGAIN
 
@@ -173,10 +164,8 @@ class ArgumentsReader(CallBeginning):
         """Read as far as the text decides. DONE if the arguments have ended, NO_MATCH if this is not a call."""
         while True:
             phase = self._phase
-            if phase == _VALUE:
+            if phase >= _CALL_OBJECT:
                 answer = self._read_value()
-            elif phase == _CALL_OBJECT:
-                answer = self._read_call_object()
             elif phase == _OBJECT:
                 answer = self._syntax.body.begin_object(self.context.cur, self)
             elif phase == _BEFORE:
@@ -194,16 +183,16 @@ class ArgumentsReader(CallBeginning):
     def finish(self) -> bool:
         """Take note that the output ended inside the arguments. False if this is not a call."""
         cur = self.context.cur
-        call_object = self._call_object if self._phase == _CALL_OBJECT else None
-        if call_object is None:
+        call_object = self._reader if self._phase == _CALL_OBJECT else None
+        if not isinstance(call_object, CallObjectReader):
             if not self.committed and not self.raw:
                 return False
             self.commit_once()
         elif not call_object.finish(cur, self):
             return False
         if self._ending == CUT and self._reader is not None:
-            self._reader.cut(cur, self)
-        if call_object is not None and call_object.whole:
+            self._reader.put_cut(cur, self)
+        if isinstance(call_object, CallObjectReader) and call_object.whole:
             self.report("unclosed_object", cur.pos, cur.pos)
             self._ending = VALID if call_object.valid else WHOLE
         self.end()
@@ -250,29 +239,6 @@ class ArgumentsReader(CallBeginning):
         waits = not cur.final and len(cur.text) - cur.pos < MAX_NAME
         return MORE if waits and prefix.match(cur.text, at) is not None else NO_MATCH
 
-    def _read_call_object(self) -> int:
-        call_object = self._call_object
-        assert call_object is not None
-        context = self.context
-        cur = context.cur
-        answer = call_object.step(cur, self)
-        if answer == MORE:
-            call_object.look_ahead(cur)
-            return MORE
-        if answer == NO_MATCH:
-            call_object.flush(cur, self)
-            if not self.committed:
-                return NO_MATCH
-        pos = cur.pos
-        context.mark(MARKUP, pos)
-        if answer == NO_MATCH and not call_object.whole:
-            self.report("broken_json", pos, pos)
-            self._phase = _RAW
-            return AGAIN
-        if answer == NO_MATCH:
-            self.report("unclosed_object", pos, pos)
-        return self.end_arguments(VALID if call_object.valid else WHOLE)
-
     def _read_value(self) -> int:
         context = self.context
         cur = context.cur
@@ -288,6 +254,8 @@ class ArgumentsReader(CallBeginning):
 
     def _end_broken(self, reader: ArgumentReader) -> int:
         """Go on after arguments that are broken."""
+        if isinstance(reader, CallObjectReader):
+            return self._end_broken_object(reader)
         pos = self.context.cur.pos
         self.report(reader.broken, pos, pos)
         if reader.broken == "broken_json":
@@ -298,6 +266,20 @@ class ArgumentsReader(CallBeginning):
         reader.close(self)
         return self.end_arguments(VALID if reader.valid else WHOLE)
 
+    def _end_broken_object(self, call_object: CallObjectReader) -> int:
+        """Go on after an object that is broken and may hold a call. NO_MATCH if it does not."""
+        cur = self.context.cur
+        call_object.flush(cur, self)
+        if not self.committed:
+            return NO_MATCH
+        self.context.mark(MARKUP, cur.pos)
+        if call_object.whole:
+            self.report("unclosed_object", cur.pos, cur.pos)
+            return self.end_arguments(VALID if call_object.valid else WHOLE)
+        self.report("broken_json", cur.pos, cur.pos)
+        self._phase = _RAW
+        return AGAIN
+
     def _read_raw(self) -> int:
         """Pass on arguments that broke, up to a literal that ends a call."""
         context = self.context
@@ -305,9 +287,9 @@ class ArgumentsReader(CallBeginning):
         text = cur.text
         start = cur.pos
         resync = self._syntax.stops
-        found = resync.find(text, start)
+        found = resync.pattern.search(text, start)
         while found is not None and not self.may_be_marker(found.start(), found.end()):
-            found = resync.find(text, found.start() + 1)
+            found = resync.pattern.search(text, found.start() + 1)
         end = resync.end_before(found, text, start, cur.final)
         held = -1 if found is None or cur.final else resync.longer_from(text, start, end)
         if held >= 0:
@@ -394,15 +376,14 @@ class ArgumentsReader(CallBeginning):
     def named(self, name: str, call_id: str, arguments: bool) -> bool:
         self.name = name
         self._id = call_id
-        if self._syntax.bare:
-            if not self.allowed(name):
+        if self.bare:
+            if not self.accepts(name):
                 return False
             if not arguments:
                 return True
-        call_object = self._call_object
-        assert call_object is not None
+        call_object = self._reader
         self.commit()
-        self._call_object = call_object
+        self._reader = call_object
         return True
 
     def named_before(self) -> None:

@@ -44,7 +44,12 @@ class CallGroup:
         self._context: ReaderContext = context
         self.syntax: CallSyntax = syntax
         self.list: int = NO_LIST
-        """The list of calls. The reader of calls sets it, and the syntax, where calls begin."""
+        """The list of calls."""
+
+    def begin(self, syntax: CallSyntax) -> None:
+        """Begin calls in this syntax."""
+        self.syntax = syntax
+        self.list = NO_LIST
 
     def open_section(self) -> None:
         """Take note that the opener of a section has been read."""

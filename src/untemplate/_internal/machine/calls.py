@@ -80,7 +80,8 @@ class CallReader:
         """Where the syntax was entered."""
         self._candidates: list[tuple[CallSyntax, int]] = []
         self._begins_with: int = NO_MARKER
-        self._phase: int = _BETWEEN
+        self.phase: int = _BETWEEN
+        """The place in what is read; an index of `PHASES`."""
         self._opener: str = ""
         """The marker that these calls began with; empty if they have none."""
         self._opener_end: int = 0
@@ -108,23 +109,21 @@ class CallReader:
         if len(candidates) == 1:
             self._chosen(candidates[0][0], candidates[0][1])
         else:
-            self._phase = _CHOOSE
+            self.phase = _CHOOSE
 
     def enter_arguments(self, syntax: CallSyntax, name: str, raw: bool) -> None:
         """Begin to read the arguments of a call that a header has named. ``raw``: whatever follows are its arguments,
         except a copy of a call in a string."""
-        self.group.syntax = syntax
-        self.group.list = NO_LIST
+        self.group.begin(syntax)
         self._begins_with = A_MARKER
         self._arguments.begin(syntax, A_MARKER, False, True)
         self._arguments.begin_named(name, "")
         self._arguments.raw = raw
-        self._phase = _ARGUMENTS
+        self.phase = _ARGUMENTS
         self.has_call = False
 
     def _chosen(self, syntax: CallSyntax, entry: int) -> None:
-        self.group.syntax = syntax
-        self.group.list = NO_LIST
+        self.group.begin(syntax)
         if self._opener in syntax.variants:
             start = self._opener_end - len(self._opener)
             self.context.ledger.report("variant_spelling", start, self._opener_end)
@@ -136,14 +135,14 @@ class CallReader:
         else:
             if entry == ENTRY_SECTION:
                 self.group.open_section()
-            self._phase = _BETWEEN
+            self.phase = _BETWEEN
 
     def _begin(self, phase: int, marked: bool) -> None:
         """Begin a call in this phase. ``marked``: its opener was written."""
         self._arguments.begin(self.group.syntax, self._begins_with, self.group.list != NO_LIST, marked)
         if self._recovers and not self.has_call:
             self._arguments.recover()
-        self._phase = phase
+        self.phase = phase
 
     def _begin_object_or_name(self, marked: bool) -> None:
         """Begin a call at the first character of what holds its name."""
@@ -159,7 +158,7 @@ class CallReader:
         """Read as far as the text decides. Return DONE after the last call, NO_MATCH or MORE."""
         cur = self.context.cur
         while True:
-            phase = self._phase
+            phase = self.phase
             if phase != _ARGUMENTS:
                 # Right after an opener nothing has come yet.
                 waits = phase in _OPENING and cur.pos >= len(cur.text) and not cur.final
@@ -174,7 +173,7 @@ class CallReader:
                 self.has_call = True
             if answer != DONE:
                 return answer
-            self._phase = _AFTER
+            self.phase = _AFTER
 
     def _read(self, phase: int) -> int:
         """Read on in a phase before or after the arguments."""
@@ -200,9 +199,9 @@ class CallReader:
             return found
         if found == tags.CALL_CLOSE:
             self.has_call = True
-            self._phase = _AFTER
+            self.phase = _AFTER
         else:
-            self._phase = _ID if found == tags.ID_OPEN else _ARGUMENTS
+            self.phase = _ID if found == tags.ID_OPEN else _ARGUMENTS
         return AGAIN
 
     def _goes_on(self, phase: int) -> GoesOn | None:
@@ -212,24 +211,19 @@ class CallReader:
             return syntax.between.goes_on_after_spaces
         if phase in (_AFTER, _CLOSING):
             return syntax.after.goes_on_after_spaces
-        # A call may have any name if its opener shows that it is one.
-        if phase == _NAME:
-            assert syntax.name is not None
-            is_certain = self._begins_with == A_MARKER and not syntax.bare
-            # A name and what follows it decide nothing if any tool may be called.
-            return syntax.name.opening.match if is_certain else syntax.name.open.match
-        if phase == _BODY:
-            return self._opening_goes_on(syntax)
         if phase == _ID:
             return None
-        syntax, entry = self._candidates[0]
-        return self._opening_goes_on(syntax) if entry == ENTRY_CALL else SPACES_GO_ON
-
-    def _opening_goes_on(self, syntax: CallSyntax) -> GoesOn:
-        """Return the test for text after the opener of a call that does not decide how its arguments begin."""
+        if phase == _CHOOSE:
+            syntax, entry = self._candidates[0]
+            if entry != ENTRY_CALL:
+                return SPACES_GO_ON
+        # A call may have any name if its opener shows that it is one: then a name and what follows it decide nothing.
+        is_certain = self._begins_with == A_MARKER and not syntax.bare
+        if phase == _NAME:
+            assert syntax.name is not None
+            return syntax.name.opening.match if is_certain else syntax.name.open.match
         # An opener of the name that no token id proves would be text at once.
         may_be_text = self.context.checks_ids and any(map(self.context.is_special, syntax.before_body.tags))
-        is_certain = self._begins_with == A_MARKER and not syntax.bare
         return syntax.opening if is_certain and not may_be_text else syntax.before_body.goes_on_after_spaces
 
     def recover(self) -> None:
@@ -256,26 +250,21 @@ class CallReader:
 
     def finish(self) -> bool:
         """End the output. Return False if what is being read is not a call and must become text."""
-        if self._phase in (_AFTER, _CLOSING):
+        if self.phase in (_AFTER, _CLOSING):
             return True
-        if self._phase == _BETWEEN:
+        if self.phase == _BETWEEN:
             return not self.context.speculation.active or (self.has_call and self.context.tentative is not None)
-        return self._phase == _ARGUMENTS and self._arguments.finish()
+        return self.phase == _ARGUMENTS and self._arguments.finish()
 
     @property
     def has_opener(self) -> bool:
         """True if what is being read has begun with a complete opener, and is not the end of a sentence."""
         cur = self.context.cur
-        if self._entry == ENTRY_NAME and self._phase == _NAME:
+        if self._entry == ENTRY_NAME and self.phase == _NAME:
             return cur.text[cur.pos : cur.pos + 1] not in WS
-        if self._phase == _NAME and cur.text[cur.pos :].rstrip(WS).endswith(_SENTENCE_ENDS):
+        if self.phase == _NAME and cur.text[cur.pos :].rstrip(WS).endswith(_SENTENCE_ENDS):
             return False
         return self._begins_with == A_MARKER
-
-    @property
-    def phase(self) -> int:
-        """The place in what is read; an index of `PHASES`."""
-        return self._phase
 
     @property
     def has_marker(self) -> bool:
@@ -327,7 +316,7 @@ class CallReader:
         cur = self.context.cur
         if self.group.syntax.name is None and cur.text[cur.pos : cur.pos + 1] == "{":
             self._arguments.begin_object(self.given_name, self.given_start)
-            self._phase = _ARGUMENTS
+            self.phase = _ARGUMENTS
             return AGAIN
         if not self.context.skip_spaces(self.has_call):
             return MORE
@@ -337,9 +326,9 @@ class CallReader:
                 return end
             check_spelling(self.context, self.group.syntax, cur.pos, end)
             cur.pos = end
-            self._phase = _NAME
+            self.phase = _NAME
         elif self.group.syntax.name is not None:
-            self._phase = _NAME
+            self.phase = _NAME
         elif cur.text[cur.pos] != "{":
             return NO_MATCH
         return AGAIN
@@ -368,7 +357,7 @@ class CallReader:
             self.group.take(end)
             if tag == tags.CALL_CLOSE or not syntax.closes:
                 return self._end_call()
-            self._phase = _CLOSING
+            self.phase = _CLOSING
             return AGAIN
         if not syntax.closes:
             return self._end_call()
@@ -380,7 +369,7 @@ class CallReader:
         or MORE."""
         after = self.group.syntax.after
         answer = read_stray(self.context, _STRAY, after)
-        if answer == NO_MATCH and self._phase == _CLOSING:
+        if answer == NO_MATCH and self.phase == _CLOSING:
             answer = read_stray(self.context, STRAY_TEXT, after)
         if answer != NO_MATCH:
             return answer
@@ -415,5 +404,5 @@ class CallReader:
         self.last_became_text = self.emitter.close_call()
         if not self.group.goes_on_after_call(self.last_became_text, section):
             return DONE
-        self._phase = _BETWEEN
+        self.phase = _BETWEEN
         return AGAIN

@@ -177,9 +177,9 @@ class ReaderContext:
             self.speculation.begin(self.cur.pos, opener, self.state, self.section, len(self.calls), self.spaces)
             self.ledger.save()
 
-    def begin_tentative_calls(self, kind: int) -> None:
-        """Record the calls that begin here, until it is decided if they are calls."""
-        self.tentative = TentativeCalls(self.receiver, len(self.calls), kind)
+    def begin_tentative_calls(self, kind: int, closing: str = "") -> None:
+        """Record the calls that begin here, until it is decided if they are calls. ``closing``: as in them."""
+        self.tentative = TentativeCalls(self.receiver, len(self.calls), kind, closing)
         self.receiver = self.tentative.recorder
 
     @property

@@ -27,6 +27,7 @@ from .speculation import NO_SECTION
 LONE_NAME: Final = re.compile(r"[\w.\-]++")
 """The name of a call without any marker."""
 _NAME: Final = re.compile(rf"[ \t\r\n]*+({LONE_NAME.pattern})")
+_NO_TOKENS: Final[deque[tuple[int, int]]] = deque()
 _NO_RULE: Final = MarkerRule(rules.ENTER_STATE)
 _DECIDED_BY_TEXT: Final = frozenset({rules.OPEN_REASONING, rules.OPEN_CALLS, rules.OPEN_HEADER})
 _CLOSES: Final = frozenset(
@@ -40,8 +41,8 @@ class FreeText(MarkerJudge):
 
     def __init__(self, context: ReaderContext) -> None:
         super().__init__(context)
-        self.unknown_tokens: deque[tuple[int, int]] | None = None
-        """Places of special tokens in the output that are dropped where they are free text; None: none has come."""
+        self.unknown_tokens: deque[tuple[int, int]] = _NO_TOKENS
+        """Places of special tokens in the output that are dropped where they are free text."""
         self.rule: MarkerRule = _NO_RULE
         """After READ_CALL: the rule of the marker that opens the calls."""
         self.marker_end: int = 0

@@ -1,14 +1,15 @@
-"""Lists that most outputs never put anything into.
+"""Lists and other collections that most outputs never put anything into.
 
-Each object of an open stream costs memory and time of the garbage collector. So all outputs share one empty list, and
-an output has a list of its own from the first item on. A list that is empty is replaced and never changed.
+Each object of an open stream costs memory and time of the garbage collector. So all outputs share one empty collection
+of a kind, and an output has one of its own from the first item on. One that is empty is replaced and never changed.
 """
 
 from __future__ import annotations
 
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 _Item = TypeVar("_Item")
+_Collection = TypeVar("_Collection", bound=Any)
 
 NO_TEXTS: Final[list[str]] = []
 
@@ -19,3 +20,9 @@ def grown(items: list[_Item], item: _Item) -> list[_Item]:
         items.append(item)
         return items
     return [item]
+
+
+def own(items: _Collection) -> _Collection:
+    """Return a collection that may be changed: itself, or a new one in place of an empty one, which outputs share."""
+    found: _Collection = items or type(items)()
+    return found

@@ -17,7 +17,7 @@ from .ledger import MARKUP, NAME_TEXT
 from .lexer import SPACES, WS
 from .marker_judge import IS_TEXT, NEEDS_TWO_PARTS, NO_DOUBT
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT
-from .names import MAX_NAME, WORD
+from .names import MAX_NAME, may_be_name
 from .program import IN_ARGUMENTS, IN_CONTENT, IN_REASONING, HeaderSyntax
 from .signals import MORE, NO_MATCH
 from .speculation import NO_SECTION, OPEN_SECTION
@@ -30,6 +30,8 @@ class HeaderReader:
 
     def __init__(self, context: ReaderContext, calls: CallReader, text: FreeText) -> None:
         self.context: ReaderContext = context
+        assert context.program.header is not None
+        self._header: HeaderSyntax = context.program.header
         self.goes_on_in_content: bool = False
         """After NO_MATCH: True if this certainly was a header, and broke. The message before it has ended, so that the
         text after the opener is content, also where reasoning was open. One that is only too long may be text."""
@@ -40,7 +42,7 @@ class HeaderReader:
         """Read from where a header may begin: at the start of the output, and after a message."""
         context = self.context
         cur = context.cur
-        header = self._syntax()
+        header = self._header
         end = cur.spaces()
         if end > cur.pos:
             context.hold_space(end)
@@ -60,7 +62,7 @@ class HeaderReader:
             if tag == tags.HEADER_OPEN:
                 cur.pos = end
             elif tag == tags.HEADER_BODY:
-                return self._message(header, "", cur.pos, end)
+                return self._message("", cur.pos, end)
             return READ_HEADER
         if header.is_one_word and self._text.at_start and not self._text.after_call:
             context.speculate(1)
@@ -73,7 +75,7 @@ class HeaderReader:
         """Read a header up to its end."""
         context = self.context
         cur = context.cur
-        header = self._syntax()
+        header = self._header
         text = cur.text
         found = header.body.near(text, cur.pos, cur.pos + MAX_NAME)
         held = len(text) if cur.final else header.body.undecided_from(text, cur.pos)
@@ -86,7 +88,7 @@ class HeaderReader:
             cur.pos += illegal.end()
             return READ_HEADER
         if illegal is not None or len(piece) > MAX_NAME:
-            if illegal is not None and self._is_opener_alone(header, piece, illegal):
+            if illegal is not None and self._is_opener_alone(piece, illegal):
                 context.ledger.report("broken_header", context.ledger.saved, context.base + cur.pos)
                 self._begin_message(False, cur.pos)
                 return READ_TEXT
@@ -98,19 +100,20 @@ class HeaderReader:
         if found is None:
             cur.goes_on = header.goes_on
             return MORE
-        return self._message(header, piece, found.start(), found.end())
+        return self._message(piece, found.start(), found.end())
 
-    def _is_opener_alone(self, header: HeaderSyntax, piece: str, illegal: re.Match[str]) -> bool:
+    def _is_opener_alone(self, piece: str, illegal: re.Match[str]) -> bool:
         """True if a new line of text follows the opener directly, and the opener is not inside an open message: it has
         no header, and the text is content."""
         alone = not piece[: illegal.start()].strip(WS) and "\n" in piece[: illegal.end()]
-        return alone and not header.is_one_word and self._text.header_doubt == NO_DOUBT
+        return alone and not self._header.is_one_word and self._text.header_doubt == NO_DOUBT
 
-    def _message(self, header: HeaderSyntax, piece: str, body: int, end: int) -> int:
+    def _message(self, piece: str, body: int, end: int) -> int:
         """Begin the message of a complete header: a call if it has a recipient or the marker after it is one of a
         call, else reasoning or content."""
         context = self.context
         cur = context.cur
+        header = self._header
         self.goes_on_in_content = False
         doubt = self._text.header_doubt
         if doubt == IS_TEXT or (doubt == NEEDS_TWO_PARTS and not piece.lstrip(WS).startswith(header.role)):
@@ -123,7 +126,7 @@ class HeaderReader:
         name = recipient.removeprefix(header.namespace) if header.names_tools and kind == IN_CONTENT else ""
         program = context.program
         is_call = kind == IN_ARGUMENTS or name != ""
-        if is_call and (not program.call_syntaxes or (name and WORD.search(name) is None)):
+        if is_call and (not program.call_syntaxes or (name and not may_be_name(name))):
             # A call, and no tools are offered; or no call can have this name: all of it is content.
             self._text.take_opener_as_text()
             cur.pos = end
@@ -132,9 +135,8 @@ class HeaderReader:
         # Models leave out the recipient of a call, or write another word of content.
         unsaid = header.names_tools and kind == IN_CONTENT and channel not in header.only_text
         if header.calls.tags and (is_call or unsaid):
-            answer = self._call_in_message(
-                header, end, recipient if kind == IN_ARGUMENTS else "", context.base + cur.pos + at
-            )
+            tool = recipient if kind == IN_ARGUMENTS else ""
+            answer = self._call_in_message(end, tool, context.base + cur.pos + at)
             if answer != NO_MATCH or kind == IN_ARGUMENTS:
                 return answer
         if not name:
@@ -142,13 +144,14 @@ class HeaderReader:
                 context.report("broken_header", cur.pos, body)
             self._begin_message(channel in header.reasoning or kind == IN_REASONING, end)
             return READ_TEXT
-        self._begin_named_call(header, piece, name, at + len(recipient), end)
+        self._begin_named_call(piece, name, at + len(recipient), end)
         return READ_CALL
 
-    def _begin_named_call(self, header: HeaderSyntax, piece: str, name: str, name_end: int, end: int) -> None:
+    def _begin_named_call(self, piece: str, name: str, name_end: int, end: int) -> None:
         """Begin the call of a tool whose name ends at ``name_end`` of the header, which ends at ``end``."""
         context = self.context
         cur = context.cur
+        header = self._header
         damaged = header.has_damaged_recipient(piece, name_end - len(name))
         if damaged:
             context.report("broken_header", cur.pos, cur.pos + name_end - len(header.namespace + name))
@@ -162,11 +165,12 @@ class HeaderReader:
         if damaged:
             self._calls.recover()
 
-    def _call_in_message(self, header: HeaderSyntax, end: int, name: str, name_start: int) -> int:
+    def _call_in_message(self, end: int, name: str, name_start: int) -> int:
         """Begin the call that the text of a message is, after a header that ends at ``end``. ``name``: the tool, if the
         text does not name it; ``name_start``: its place in the output."""
         context = self.context
         cur = context.cur
+        header = self._header
         found = SPACES.match(cur.text, end)
         pos = end if found is None else found.end()
         if pos >= len(cur.text) and not cur.final:
@@ -210,8 +214,3 @@ class HeaderReader:
         if is_reasoning:
             context.receiver.reasoning_start()
         self._text.begin_message(context.program.reasoning if is_reasoning else context.program.content)
-
-    def _syntax(self) -> HeaderSyntax:
-        header = self.context.program.header
-        assert header is not None
-        return header

@@ -64,10 +64,6 @@ class Literals:
         rest = text.lstrip(WS)
         return not rest or rest in self.prefixes
 
-    def find(self, text: str, pos: int) -> re.Match[str] | None:
-        """Return the first literal at or after ``pos``."""
-        return self.pattern.search(text, pos)
-
     def near(self, text: str, pos: int, end: int) -> re.Match[str] | None:
         """Return the first literal that begins between ``pos`` and ``end``. Text after that is not searched, so
         repeated calls are cheap."""

@@ -38,21 +38,17 @@ with JsonReader as a generator saved lines and no time.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Final, final
 
-from ...tools import ToolSet
 from .call_state import NO_CALLS
-from .events import EventReceiver
-from .growing import NO_TEXTS
-from .ids import IdFactory
+from .growing import NO_TEXTS, own
 from .ledger import ARGUMENT_TEXT, CONTENT_TEXT, MARKUP, REASONING_TEXT
 from .modes import READ_CALL, READ_HEADER, READ_HEADER_START, READ_TEXT, READ_TURN_END
 from .program import IN_REASONING, Program
 from .runner import Runner
 from .scanner import NO_STRETCHES, TokenScanner, check_ids
-from .short_path import MOST_UNCOUNTED, MOST_WAITING, NO_IDS, ShortPath
+from .short_path import MOST_UNCOUNTED, MOST_WAITING, NO_IDS
 from .tentative_calls import IN_REASONING_TEXT
 
 _PART: Final = 4096
@@ -62,22 +58,6 @@ _PART: Final = 4096
 @final
 class Machine(Runner):
     """Runs a Program on one output: takes its deltas, and lets the readers read what does not take the short path."""
-
-    def __init__(
-        self,
-        program: Program,
-        tools: ToolSet,
-        receiver: EventReceiver,
-        make_id: IdFactory | None,
-        seed: bytes,
-        calls_before: int,
-        max_held: int,
-        reasoning_calls: int,
-    ) -> None:
-        Runner.__init__(self, program, tools, receiver, make_id, seed, calls_before, max_held, reasoning_calls)
-        self.path: ShortPath = ShortPath(max_held)
-        if program.header is None:
-            self.path.open_text(self._text.passing_kind(), self.state, [], "")
 
     # -- in -----------------------------------------------------------------------------------------------------
 
@@ -256,9 +236,7 @@ class Machine(Runner):
 
     def _drop_tokens(self, places: list[tuple[int, int]]) -> None:
         """Drop the special tokens at these places of the next text, where they are free text."""
-        waiting = self._text.unknown_tokens
-        if waiting is None:
-            waiting = self._text.unknown_tokens = deque()
+        waiting = self._text.unknown_tokens = own(self._text.unknown_tokens)
         while waiting and waiting[0][0] < self.base and not self.speculation.active:
             waiting.popleft()
         waiting += places

@@ -6,7 +6,6 @@ machine chooses the mode.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 READ_TEXT: Final = 0
@@ -62,11 +61,3 @@ MODES: Final[dict[int, tuple[str, str, str, tuple[int, ...]]]] = {
     ),
 }
 """Mode → (name, the class or function that reads, what it reads, modes that may follow)."""
-
-
-def mode_table() -> Iterator[str]:
-    """Yield the lines of a Markdown table of the modes."""
-    yield "| mode | reader | it reads | may be followed by |"
-    yield "| --- | --- | --- | --- |"
-    for name, reader, reads, followers in MODES.values():
-        yield f"| {name} | {reader} | {reads} | {', '.join(MODES[mode][0] for mode in followers)} |"

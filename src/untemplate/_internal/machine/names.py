@@ -13,8 +13,12 @@ MAX_NAME: Final = 512
 Anything longer is text. A name in a JSON object has no limit."""
 MAX_KEY: Final = 1024
 """Most characters of an argument's name. No output seen has a longer one; each reader has its own use for the rest."""
-WORD: Final = re.compile(r"\w")
-"""A letter, digit or underscore, which every name of a tool has."""
+_WORD: Final = re.compile(r"\w")
+
+
+def may_be_name(text: str) -> bool:
+    """True if the text holds a letter, digit or underscore, as every name of a tool does."""
+    return _WORD.search(text) is not None
 
 
 def offered(name: str, pattern: Pattern, tools: ToolSet) -> str:

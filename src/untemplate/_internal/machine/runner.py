@@ -33,6 +33,7 @@ from .modes import (
 )
 from .program import IN_REASONING, Program
 from .rules import MarkerRule
+from .short_path import ShortPath
 from .signals import AGAIN, DONE, MORE, NO_MATCH
 from .speculation import NO_SECTION
 from .tentative_calls import ALONE, DRAFTS_RECOVER, IN_REASONING_TEXT, QUOTED
@@ -41,7 +42,7 @@ from .tentative_calls import ALONE, DRAFTS_RECOVER, IN_REASONING_TEXT, QUOTED
 class Runner(ReaderContext):
     """Runs the readers of a Program on the cursor's text."""
 
-    # At most 29 attributes, with those of ReaderContext and Machine: CPython keeps more of them in a slower table.
+    # At most 29 attributes, with those of ReaderContext: CPython keeps more of them in a slower table.
 
     def __init__(
         self,
@@ -63,6 +64,10 @@ class Runner(ReaderContext):
         # Most outputs have neither calls nor headers, so their readers are made when they are needed.
         self._calls: CallReader | None = None
         self._headers: HeaderReader | None = None
+        self.path: ShortPath = ShortPath(max_held)
+        """The short path of the next delta."""
+        if program.header is None:
+            self.path.open_text(self._text.passing_kind(), self.state, [], "")
 
     def _run(self) -> None:
         """Run readers until one needs more text."""
@@ -313,9 +318,7 @@ class Runner(ReaderContext):
             return
         closing = "" if self.has_id(self.cur.pos, end) else self._text.closing_sign
         if closing:
-            self.begin_tentative_calls(QUOTED)
-            assert self.tentative is not None
-            self.tentative.closing = closing
+            self.begin_tentative_calls(QUOTED, closing)
 
     def _after_calls(self, calls: CallReader) -> int:
         """Go on after the last call. Return the next mode."""

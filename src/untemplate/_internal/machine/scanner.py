@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import Final, Protocol, final
 
-from .growing import grown
+from .growing import grown, own
 from .ledger import MAX_NOTES
 
 
@@ -222,8 +222,7 @@ class TokenScanner:
 
     def _authorise(self, places: list[int]) -> None:
         """Take note that these places have a token id."""
-        if not self.authorised:
-            self.authorised = set()
+        self.authorised = own(self.authorised)
         self.authorised.update(places)
 
     def _is_awaited(self, waiting: deque[tuple[int, int, int]]) -> bool:
@@ -367,12 +366,10 @@ class TokenScanner:
         place = self._id_bytes if self._exact else -1
         if token in self._tokens.own:
             self._order += place >= 0
-            if not self._pending:
-                self._pending = {}
+            self._pending = own(self._pending)
             self._pending.setdefault(literal, deque()).append((self._order, self._seen, place))
         elif not self._stripped:
-            if not self._awaited:
-                self._awaited = deque()
+            self._awaited = own(self._awaited)
             self._awaited.append((literal, self._seen, place))
 
     def _find(self, window: str) -> None:

@@ -54,6 +54,7 @@ class Speculation:
         """Begin at ``pos`` of the cursor's text, with an opener of so many characters."""
         self.active = True
         self.number += 1
+        self._kept = []
         self.origin = origin
         self.section = section
         self.calls = calls
@@ -73,7 +74,7 @@ class Speculation:
         self.spaces = ()
         self.size = 0
         self.opener = 0
-        self._kept = NO_TEXTS
+        self._kept = []
         self._start = 0
         self._looked_at = 0
 
@@ -81,10 +82,7 @@ class Speculation:
         """Keep what has been read, before the cursor drops it."""
         piece = cur.text[self._start : cur.pos]
         if piece:
-            if self._kept:
-                self._kept.append(piece)
-            else:
-                self._kept = [piece]
+            self._kept.append(piece)
             self.size += len(piece)
         self._start = 0
 

@@ -48,7 +48,7 @@ def turn_tail(program: Program, prompt: str) -> str | None:
         if end >= 0 or size >= len(prompt):
             break
     tail = recent[end:] if end >= 0 else None
-    if tail is not None and program.turn_end.find(tail, 0) is not None:
+    if tail is not None and program.turn_end.pattern.search(tail, 0) is not None:
         return None
     if tail and program.start_in_output and not tail.strip(WS).startswith((*program.opened, *program.closed)):
         return "" if not tail.strip(WS) else None

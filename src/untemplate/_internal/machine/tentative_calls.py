@@ -40,10 +40,10 @@ ALONE: Final = 2
 class TentativeCalls:
     """One or more calls in a row. Places are counted in characters from where speculation began."""
 
-    def __init__(self, out: EventReceiver, first: int, kind: int) -> None:
+    def __init__(self, out: EventReceiver, first: int, kind: int, closing: str) -> None:
         self.kind: int = kind
         """IN_REASONING_TEXT, QUOTED or ALONE."""
-        self.closing: str = ""
+        self.closing: str = closing
         """The sign that makes them text if it follows them on their line: inline code or a quotation began before them.
         Empty if only a backtick directly after them does."""
         self.out: EventReceiver = out

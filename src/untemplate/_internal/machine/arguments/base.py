@@ -101,7 +101,7 @@ class ArgumentReader:
         """Set how the next text may take a short path, if there is one here: ``goes_on`` of the cursor, ``passed`` and
         ``stops``. Of these, ``passed`` counts where all text has been read."""
 
-    def cut(self, cur: Cursor, call: CallHandler) -> None:
+    def put_cut(self, cur: Cursor, call: CallHandler) -> None:
         """Put what there is of a key or value in which the output was cut."""
 
     def close(self, call: CallHandler) -> None:
@@ -120,6 +120,10 @@ class CallBeginning(CallHandler):
     """True if the opener of the call was written."""
     opened: bool = True
     """True if what comes between name and arguments was written."""
+    bare: bool = False
+    """True if the calls may have no marker."""
+    in_section: bool = False
+    """True inside a section of calls."""
     in_list: bool = False
     """True if ``]`` ends the list of calls."""
     raw: bool = False
@@ -127,17 +131,7 @@ class CallBeginning(CallHandler):
     reader_before: ArgumentReader | None = None
     """The reader of an earlier call, which may read this one as well."""
 
-    @property
-    def bare(self) -> bool:
-        """True if the calls may have no marker."""
-        return False
-
-    @property
-    def in_section(self) -> bool:
-        """True inside a section of calls."""
-        return False
-
-    def allowed(self, name: str) -> bool:
+    def accepts(self, name: str) -> bool:
         """True if a call may have this name: without a distinctive marker, known tools must include it."""
         return True
 

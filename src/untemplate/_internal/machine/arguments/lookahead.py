@@ -49,9 +49,7 @@ ENDS_BEFORE: Final = 1
 """The value ends in front of the literal: its close tag is missing."""
 ENDS_MISSPELLED: Final = 2
 """The value ends at a misspelled close tag."""
-ENDS_IN_QUOTATION: Final = 3
-"""The output ends after this close tag, although a quoted call is still open."""
-ENDS_AS_VARIANT: Final = 4
+ENDS_AS_VARIANT: Final = 3
 """The value ends at its close tag, which is spelled in another way than its opener."""
 
 
@@ -88,7 +86,7 @@ def whole_opener(
     word = text[pos:stop].strip(WS)
     if len(word) > MAX_NAME or "\n" in word or name.illegal.search(word) is not None:
         return NO_MATCH
-    if value_ends.find(word, 0) is not None:
+    if value_ends.pattern.search(word, 0) is not None:
         # A value that holds the opener alone, and closes.
         return NO_MATCH
     if found is None:

@@ -154,7 +154,7 @@ class ValueText:
                 return inner
         return self._param.encode(text)
 
-    def cut(self, rest: str, call: CallHandler) -> bool:
+    def put_cut(self, rest: str, call: CallHandler) -> bool:
         """Put the beginning of a value in which the output was cut; ``rest`` is text that was not added. Return True if
         it put that."""
         text = "".join(self._parts)

@@ -153,7 +153,7 @@ class OpenElements:
         if kind == tags.KEY_OPEN:
             return self._at_open(cur, end) if self._spells(found.group(), kind) else NO_MATCH
         if kind == tags.ELEMENT_CLOSE:
-            return self._at_close(cur, end, self._spells(found.group(), kind), call)
+            return self._at_close(cur, end, self._spells(found.group(), kind))
         if kind == tags.TURN_END:
             return ENDS_BEFORE if call.has_id(start, end) else NO_MATCH
         if kind in tags.OPENERS:
@@ -235,7 +235,7 @@ class OpenElements:
             return name == self.syntax.item
         return name in outer.node.properties() and name not in outer.seen
 
-    def _at_close(self, cur: Cursor, end: int, spells: bool, call: CallHandler) -> int:
+    def _at_close(self, cur: Cursor, end: int, spells: bool) -> int:
         """Decide at a close tag that is not this element's: it ends the text if it is that of an element around it, or
         a misspelled one. ``spells``: it begins as the tags of this element do."""
         if self.quotation.shows_call():

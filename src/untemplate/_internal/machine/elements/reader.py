@@ -16,13 +16,7 @@ from ...jsontext.well_formed import MAX_DEPTH
 from ...schemas.reading import SchemaNode
 from .. import tags
 from ..arguments.base import ArgumentReader, CallHandler
-from ..arguments.lookahead import (
-    ENDS_AS_VARIANT,
-    ENDS_BEFORE,
-    ENDS_IN_QUOTATION,
-    ENDS_MISSPELLED,
-    MAX_LOOKAHEAD,
-)
+from ..arguments.lookahead import ENDS_AS_VARIANT, ENDS_BEFORE, ENDS_MISSPELLED, MAX_LOOKAHEAD
 from ..arguments.value_text import STRING, ValueText
 from ..diagnostics import DiagnosticCode
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
@@ -36,7 +30,6 @@ PHASES: Final = ("beginning of an element", "text", "elements of an object", "el
 
 _REPORTS: Final[dict[int, DiagnosticCode]] = {
     ENDS_BEFORE: "missing_close",
-    ENDS_IN_QUOTATION: "missing_close",
     ENDS_MISSPELLED: "misspelled_close",
     ENDS_AS_VARIANT: "variant_spelling",
 }
@@ -81,10 +74,10 @@ class ElementReader(ArgumentReader):
         self._ends.keep_recent(text)
         return 0
 
-    def cut(self, cur: Cursor, call: CallHandler) -> None:
+    def put_cut(self, cur: Cursor, call: CallHandler) -> None:
         """Put the beginning of the value in which the output was cut. The beginning of a tag is dropped."""
         if self._ends.element.holds == TEXT:
-            self._value.cut("", call)
+            self._value.put_cut("", call)
         rest = cur.text[cur.pos :].lstrip(WS)
         dropped = bool(rest) and not self._syntax.tags.undecided(rest, 0)
         if dropped:
@@ -144,7 +137,7 @@ class ElementReader(ArgumentReader):
     def _drop(self, cur: Cursor, call: CallHandler) -> int:
         """Drop text between elements up to the next marker."""
         literals = self._syntax.tags
-        found = literals.find(cur.text, cur.pos + 1)
+        found = literals.pattern.search(cur.text, cur.pos + 1)
         held = literals.undecided_from(cur.text, cur.pos + 1)
         call.drop("text_between_arguments", cur, held if found is None else min(held, found.start()))
         self._dropping = True
@@ -269,7 +262,7 @@ class ElementReader(ArgumentReader):
         text = cur.text
         search = cur.pos
         while True:
-            found = stops.find(text, search)
+            found = stops.pattern.search(text, search)
             if found is None:
                 # The beginning of a marker at the end of the output is part of a string, but not of a number.
                 streams = cur.final and self._value.handling <= STRING

@@ -137,7 +137,7 @@ class ObjectBody(Body):
         name = start.group(2)
         begin = cur.pos = start.end()
         bare = call.bare
-        if bare and not call.allowed(name):
+        if bare and not call.accepts(name):
             return NO_MATCH
         at_arguments = start.lastindex == 3
         # Where a name alone does not make a call, or an id may follow it, the call begins with the arguments.

@@ -301,6 +301,7 @@ class CallObjectReader(ArgumentReader):
         if not self._arguments and self._others is not None:
             self._others.put(self._syntax, cur, call)
         self._arguments = _ENDED
+        call.mark(MARKUP, cur.pos)
         return DONE
 
     def _take_given_name(self, cur: Cursor, call: CallHandler) -> bool:

@@ -73,7 +73,7 @@ class WordReader:
                 return DONE
             self._take(cur, end + 1, out)
 
-    def cut(self, out: ArgumentWriter) -> None:
+    def put_cut(self, out: ArgumentWriter) -> None:
         """Put the beginning of a word in which the output was cut."""
         word = "".join(self._pieces).strip(WS)
         if word and not self._streams:

@@ -42,7 +42,7 @@ def plain_key(place: LiteralPlace, cur: Cursor, takes_values: bool) -> FoundKey:
         if after >= 0 and text[after - 1] != (place.syntax.assign if len(place.closers) == 1 else ":"):
             after = NO_MATCH
     if after == NO_MATCH and cur.final and not text[last:].strip(WS) and (key.isidentifier() or not takes_values):
-        return _UNDECIDED  # cut() puts what there is of it
+        return _UNDECIDED  # put_cut() puts what there is of it
     return key, after, NO_MATCH
 
 

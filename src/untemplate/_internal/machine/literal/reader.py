@@ -357,13 +357,13 @@ class LiteralReader(ArgumentReader):
 
     # -- the end of the output ------------------------------------------------------------------------------------
 
-    def cut(self, cur: Cursor, call: CallHandler) -> None:
+    def put_cut(self, cur: Cursor, call: CallHandler) -> None:
         """Put the beginning of a key or word in which the output was cut."""
         self._decide_brace(call)
         if self._phase == _STRING:
-            self._strings.cut(call)
+            self._strings.put_cut(call)
         elif self._phase == _WORD:
-            self._words.cut(call)
+            self._words.put_cut(call)
         elif self._phase == _KEY:
             key = cur.text[cur.pos :].strip(WS)
             if key:

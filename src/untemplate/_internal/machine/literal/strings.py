@@ -108,10 +108,10 @@ class StringReader:
             cur.passed = self.passed
             cur.stops = NO_LITERALS
 
-    def cut(self, out: CallHandler) -> None:
+    def put_cut(self, out: CallHandler) -> None:
         """Put what has been kept of a string in which the output was cut."""
         if self._value is not None:
-            self._value.cut("", out)
+            self._value.put_cut("", out)
 
     def _put(self, piece: str, out: CallHandler) -> None:
         if self._value is not None:
@@ -131,7 +131,7 @@ class StringReader:
     def _read_quoted(self, cur: Cursor, out: CallHandler) -> int:
         """Read up to the next quote or escape. Return AGAIN after one that is a part of the string, DONE or MORE."""
         text = cur.text
-        found = self._quote.find(text, cur.pos)
+        found = self._quote.pattern.search(text, cur.pos)
         end = self._end_of_text(cur) if found is None else found.start()
         stop = next_stop(self._place, cur, end, out) if self._doubtful else -1
         if stop >= 0:
@@ -198,7 +198,7 @@ class StringReader:
     def _read_marked(self, watched: re.Pattern[str], cur: Cursor, out: CallHandler) -> int:
         """Read a string between markers, or a part of it."""
         text = cur.text
-        quote = self._quote.find(text, cur.pos)
+        quote = self._quote.pattern.search(text, cur.pos)
         limit = len(text) if quote is None else quote.start()
         if watched.search(text, cur.pos, limit) is None:
             # No close can be missing before this.

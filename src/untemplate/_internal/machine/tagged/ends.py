@@ -138,7 +138,7 @@ class ValueEnds:
         if tag == tags.VALUE_CLOSE:
             return self._at_close(cur, start, call)
         if tag == tags.KEY_OPEN:
-            return self._at_key(cur, line.place(before), call)
+            return self._at_key(cur, line.place(before))
         if tag in (tags.VALUE_OPEN, tags.TYPE_OPEN):
             return NO_MATCH
         if tag in (tags.OTHER_OPEN, tags.OTHER_CLOSE):
@@ -317,7 +317,7 @@ class ValueEnds:
             return MORE
         return ENDS if self.keys.may_begin(key, LINE_START) else NO_MATCH
 
-    def _at_key(self, cur: Cursor, place: int, call: CallHandler) -> int:
+    def _at_key(self, cur: Cursor, place: int) -> int:
         key = self.keys.whole_key(self._syntax, cur, self.end)
         if key is None:
             return MORE

@@ -112,6 +112,6 @@ def _attributes(syntax: TaggedSyntax) -> list[tuple[str, str]] | None:
     for literal, variable in attributes:
         if variable not in ("string", "type") or not literal or "\n" in literal or literal.strip(WS) != literal:
             return None
-        if syntax.tags.find(literal, 0) is not None or Literals({literal: 0}).word_goes_on is None:
+        if syntax.tags.pattern.search(literal, 0) is not None or Literals({literal: 0}).word_goes_on is None:
             return None
     return attributes

@@ -177,7 +177,7 @@ class TaggedReader(ArgumentReader):
     def _drop_to_tag(self, cur: Cursor, call: CallHandler) -> int:
         """Drop text up to the next tag. Return AGAIN, or MORE without one."""
         between = self.syntax.tags
-        tag = between.find(cur.text, cur.pos + 1)
+        tag = between.pattern.search(cur.text, cur.pos + 1)
         if tag is not None:
             self._drop(cur, tag.start(), call)
             return AGAIN
@@ -192,25 +192,17 @@ class TaggedReader(ArgumentReader):
         call.mark(MARKUP, end)
 
     def _wrong_tag(self, cur: Cursor, call: CallHandler) -> int:
-        """Drop a second close of a value, or a damaged opener. Return AGAIN, NO_MATCH or MORE."""
-        doubled = self._doubled_close(cur, call)
-        return self._damaged_key(cur, call) if doubled == NO_MATCH else doubled
-
-    def _damaged_key(self, cur: Cursor, call: CallHandler) -> int:
-        """Drop the damaged opener of a declared parameter. Return AGAIN, NO_MATCH or MORE."""
-        end = self._values.ends.keys.damaged_key(self.syntax, cur, cur.pos)
+        """Drop a second close of a value, or the damaged opener of a declared key. Return AGAIN, NO_MATCH or MORE."""
+        end = self.syntax.value_ends.at(cur.text, cur.pos, cur.final)
+        if end >= 0:
+            call.drop("doubled_close", cur, end)
+            return AGAIN
+        if end == NO_MATCH:
+            end = self._values.ends.keys.damaged_key(self.syntax, cur, cur.pos)
         if end < 0:
             return end
         call.drop("broken_key", cur, end)
         self._phase = _KEY
-        return AGAIN
-
-    def _doubled_close(self, cur: Cursor, call: CallHandler) -> int:
-        """Drop a close tag after a value that is closed already."""
-        end = self.syntax.value_ends.at(cur.text, cur.pos, cur.final)
-        if end < 0:
-            return end
-        call.drop("doubled_close", cur, end)
         return AGAIN
 
     def _skip_spaces(self, cur: Cursor, call: CallHandler) -> bool:
@@ -384,7 +376,7 @@ class TaggedReader(ArgumentReader):
         self._phase = _VALUE
         return AGAIN
 
-    def cut(self, cur: Cursor, call: CallHandler) -> None:
+    def put_cut(self, cur: Cursor, call: CallHandler) -> None:
         """Put the beginning of the key or value in which the output was cut."""
         if self._phase == _KEY:
             raw = cur.text[cur.pos :]
@@ -394,7 +386,7 @@ class TaggedReader(ArgumentReader):
             self._mark_key(cur.pos, raw, at, at + len(key), call)
             cur.pos = len(cur.text)
         elif self._phase != _BETWEEN:
-            self._values.cut(cur, call)
+            self._values.put_cut(cur, call)
 
 
 def _end_of_type(ends: Literals, found: re.Match[str] | None) -> int:

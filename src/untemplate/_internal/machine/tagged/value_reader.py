@@ -15,7 +15,7 @@ from ...jsontext.coercion import Param
 from ...jsontext.lexical import json_escape
 from ..arguments.base import CallHandler
 from ..arguments.last_line import LastLine
-from ..arguments.lookahead import ENDS, ENDS_BEFORE, ENDS_IN_QUOTATION, ENDS_MISSPELLED
+from ..arguments.lookahead import ENDS, ENDS_BEFORE, ENDS_MISSPELLED
 from ..arguments.value_text import STREAM, ValueText
 from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from ..lexer import Cursor, Literals
@@ -303,8 +303,6 @@ class ValueReader:
         if self._syntax.frame.variants and cur.text[at:end] in self._syntax.frame.variants:
             call.report("variant_spelling", at, end)
         call.mark(MARKUP, end)
-        if verdict == ENDS_IN_QUOTATION:
-            call.report("missing_close", at, at)
 
     # -- what is put --------------------------------------------------------------------------------------------
 
@@ -332,12 +330,12 @@ class ValueReader:
         self._newlines = piece[end:]
         return piece[:end]
 
-    def cut(self, cur: Cursor, call: CallHandler) -> None:
+    def put_cut(self, cur: Cursor, call: CallHandler) -> None:
         """Put the beginning of the value in which the output was cut."""
         if self._phase == _UNOPENED:
             call.put(self._key_text())
             return
-        if self.text.cut(self._newlines, call):
+        if self.text.put_cut(self._newlines, call):
             call.mark(ARGUMENT_TEXT, cur.pos)
         self._newlines = ""
 
