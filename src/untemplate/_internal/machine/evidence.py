@@ -107,18 +107,11 @@ class Evidence:
 
     @property
     def opens_code(self) -> bool:
-        """True if the text ends in a single backtick that opens inline code."""
-        if self.last_piece[-1:] not in _MAY_OPEN_CODE:
+        """True if the text ends in a single backtick that opens inline code, and no white space follows it."""
+        if self.context.spaces or self.last_piece[-1:] not in _MAY_OPEN_CODE:
             return False
         before = self.text_before()
         return before is not None and before.opens_code
-
-    def sign_that_closes(self, spaces: str) -> str:
-        """Return the sign that closes the inline code or the quotation around a marker; empty without one."""
-        if self.context.state.region != IN_CONTENT or self.quoted_calls == QUOTED_ARE_CALLS:
-            return ""
-        before = self.text_before()
-        return "" if before is None else before.closing_sign(spaces)
 
     def text_before(self) -> TextBefore | None:
         """Return the text of the region that is being read; None if it has had no text."""

@@ -59,7 +59,9 @@ class FreeText(MarkerJudge):
         """Go on with content after calls. ``kept``: the last one has not become text. Return the next mode."""
         program = self.context.program
         self.context.state = program.states[program.content]
-        self.go_on_after_calls(kept)
+        self.at_start = False
+        self.fresh = False
+        self.after_call = kept
         return READ_TEXT if program.header is None else READ_HEADER_START
 
     def begin_output(self) -> None:
@@ -203,7 +205,7 @@ class FreeText(MarkerJudge):
     def _read_close(self, rule: MarkerRule, end: int) -> int:
         """Read the close from the cursor to ``end``. Return the next mode, or MORE. Return NO_MATCH if it is text: it
         is between two backticks."""
-        if self.quotes:
+        if self.opens_code:
             cur = self.context.cur
             if end < len(cur.text):
                 if cur.text[end] == "`":
@@ -318,17 +320,13 @@ class FreeText(MarkerJudge):
         return READ_HEADER_START if context.program.header is not None else READ_TEXT
 
     def _may_end(self, literal: str, start: int) -> bool:
-        """True if a special token that has no meaning here may be the end of the output; without token ids."""
+        """True if a special token that has no meaning here may be the end of the output: without token ids, and not
+        directly after a backtick."""
         context = self.context
         if context.checks_ids or literal not in context.program.output_end.tags:
             return False
-        return not self._is_quoted(start)
-
-    def _is_quoted(self, start: int) -> bool:
-        """True if a backtick directly precedes ``start``."""
-        cur = self.context.cur
-        before = cur.text[cur.pos : start] or ("" if self.context.spaces else self.last_piece)
-        return before.endswith("`")
+        before = context.cur.text[context.cur.pos : start] or ("" if context.spaces else self.last_piece)
+        return not before.endswith("`")
 
     def _wait_for_end(self, end: int) -> int:
         """Buffer the special token from the cursor to ``end``: it counts if the output ends here."""

@@ -200,7 +200,7 @@ class HeaderReader:
 
     def _begin_quotation(self) -> None:
         """Read the calls that follow as tentative ones if their header comes directly after a backtick."""
-        if self._text.quotes:
+        if self._text.opens_code:
             self.context.begin_tentative_calls(QUOTED)
 
     def _begin_message(self, is_reasoning: bool, end: int) -> None:

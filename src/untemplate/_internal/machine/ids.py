@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from functools import cache
-from typing import Any, Final
+from typing import Final
 
 IdFactory = Callable[[str, int], str]
 """(tool name, number of the call, counted from the first call of the history) → id."""
@@ -19,18 +18,11 @@ _VARIABLE: Final = re.compile(r"\{name\}|\{index\}")
 _ALPHANUMERIC: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 
-@cache
-def _blake2b() -> Callable[..., Any]:
-    """Import the hash, which outputs without calls need not pay for."""
-    from hashlib import blake2b
-
-    return blake2b
-
-
 def _digest(seed: bytes, index: int, size: int) -> bytes:
     """Return so many bytes, which depend on the seed and the number of a call."""
-    digest: bytes = _blake2b()(b"%d" % index, key=seed[:64], digest_size=size).digest()
-    return digest
+    from hashlib import blake2b  # outputs without calls need not pay for it
+
+    return blake2b(b"%d" % index, key=seed[:64], digest_size=size).digest()
 
 
 def new_seed() -> bytes:

@@ -313,7 +313,7 @@ class Runner(ReaderContext):
     def _begin_quotation(self, end: int) -> None:
         """Begin tentative calls directly after a backtick, or if there is a sign that may close a quotation after them.
         Their opener ends at ``end``."""
-        if self._text.quotes:
+        if self._text.opens_code:
             self.begin_tentative_calls(QUOTED)
             return
         closing = "" if self.has_id(self.cur.pos, end) else self._text.closing_sign

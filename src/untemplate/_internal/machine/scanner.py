@@ -22,6 +22,7 @@ from typing import Final, Protocol, final
 
 from .growing import grown, own
 from .ledger import MAX_NOTES
+from .lexer import literal_set
 
 
 class TokenTexts(Protocol):
@@ -271,7 +272,9 @@ class TokenScanner:
                 offset = byte - self._shifts[-1] - first_byte
                 place = offset if offset < 0 or not data else _characters(data, offset)
             else:
-                place = self._search(text, literal, max(at, known - start))
+                awaited = literal_set(literal)
+                begin = max(at, known - start)
+                place = awaited.end_before(awaited.pattern.search(text, begin), text, begin, False)
             if place >= 0 and text.startswith(literal, place):
                 at = place + len(literal)
                 self.unknown_places = grown(self.unknown_places, (start + place, start + at))
@@ -299,17 +302,6 @@ class TokenScanner:
         if len(self._gaps) > 2 * _MOST_AWAITED:
             del self._gaps[:_MOST_AWAITED]
             del self._shifts[:_MOST_AWAITED]
-
-    def _search(self, text: str, literal: str, at: int) -> int:
-        """Return where an awaited token begins, or its beginning at the end of the text; the
-        text's length if neither."""
-        place = text.find(literal, at)
-        if place >= 0:
-            return place
-        for end in range(max(at, len(text) - len(literal) + 1), len(text)):
-            if literal.startswith(text[end:]):
-                return end
-        return len(text)
 
     def follow(self, text: str, places: Sequence[int]) -> None:
         """Read a delta whose special tokens begin at these places of it."""

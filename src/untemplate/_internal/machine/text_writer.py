@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .diagnostics import DiagnosticCode
-from .evidence import Evidence
+from .evidence import QUOTED_ARE_CALLS, Evidence
 from .growing import NO_TEXTS, grown
 from .ledger import CONTENT_TEXT, DROPPED, MARKUP, REASONING_TEXT
 from .lexer import WS, shared_start
@@ -66,12 +66,6 @@ class TextWriter(Evidence):
         self.at_start = True
         self.after_call = False
 
-    def go_on_after_calls(self, kept: bool) -> None:
-        """Go on with text after calls. ``kept``: the last one has not become text."""
-        self.at_start = False
-        self.fresh = False
-        self.after_call = kept
-
     def emit_opener(self, text: str, end: int, size: int) -> None:
         """Emit text that begins with an opener of calls of this size, which is text, too."""
         self.emit_trimmed(text[:size], end - len(text) + size)
@@ -85,14 +79,13 @@ class TextWriter(Evidence):
         return not (self.at_start or self.after_call or self.fresh) and "\n" not in before
 
     @property
-    def quotes(self) -> bool:
-        """True if the text ends in a single backtick that opens inline code."""
-        return not self.context.spaces and self.opens_code
-
-    @property
     def closing_sign(self) -> str:
         """The sign that closes the inline code or the quotation around the marker at the cursor; empty without one."""
-        return "" if self.at_start or self.after_call else self.sign_that_closes("".join(self.context.spaces))
+        context = self.context
+        if self.at_start or self.after_call or context.state.region != IN_CONTENT:
+            return ""
+        before = None if self.quoted_calls == QUOTED_ARE_CALLS else self.text_before()
+        return "" if before is None else before.closing_sign("".join(context.spaces))
 
     def emit_quotation(self, text: str, end: int) -> None:
         """Emit a quoted call. It is a word of the inline code around it, whatever its own text is."""

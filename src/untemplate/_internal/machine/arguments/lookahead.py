@@ -51,6 +51,8 @@ ENDS_MISSPELLED: Final = 2
 """The value ends at a misspelled close tag."""
 ENDS_AS_VARIANT: Final = 3
 """The value ends at its close tag, which is spelled in another way than its opener."""
+TAKEN: Final = 4
+"""The value goes on: the close belongs to the call that it quotes."""
 
 
 def whole_opener(

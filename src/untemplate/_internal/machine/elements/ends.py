@@ -20,6 +20,7 @@ from ..arguments.lookahead import (
     ENDS_MISSPELLED,
     MAX_LOOKAHEAD,
     MOST_OF_LINE,
+    TAKEN,
     after_spaces,
     begins_line,
     is_nearly,
@@ -86,8 +87,6 @@ class OpenElements:
         """After a decision: the end of the tag, or the place from which the text is read further."""
         self._literal: int = 0
         """Where the literal in question begins."""
-        self._quotation_took: bool = False
-        """True if the close in question belongs to a quotation."""
 
     def tag(self, cur: Cursor, start: int) -> int:
         """Return where the tag ends whose name is at ``start``; NO_MATCH if it is not a tag, or MORE."""
@@ -166,11 +165,11 @@ class OpenElements:
             return ENDS
         if self.quotation.open:
             verdict = self._at_quoted_chain(cur, end, ENDS, call)
-            if verdict == NO_MATCH and not self._quotation_took and self.quotation.owns(VALUE):
+            if verdict == NO_MATCH and self.quotation.owns(VALUE):
                 self.quotation.close(VALUE)
-                self._quotation_took = True
-            if verdict != NO_MATCH or self._quotation_took:
-                return verdict
+                verdict = TAKEN
+            if verdict != NO_MATCH:
+                return NO_MATCH if verdict == TAKEN else verdict
         if not self._spells(opener, tags.ELEMENT_CLOSE):
             return self._at_variant(cur, start, opener, end)
         follows = self._may_follow(cur, end, True)
@@ -339,16 +338,15 @@ class OpenElements:
         """Decide at what ends the arguments, the call or the calls, without the close of the text before it."""
         if self.quotation.open:
             verdict = self._at_quoted_chain(cur, start, ENDS_BEFORE, call)
-            if verdict != NO_MATCH or self._quotation_took:
-                return verdict
+            if verdict != NO_MATCH:
+                return NO_MATCH if verdict == TAKEN else verdict
         follows = self._follows(cur, start, call)
         return ENDS_BEFORE if follows in (DONE, AGAIN) else follows
 
     def _at_quoted_chain(self, cur: Cursor, pos: int, ends: int, call: CallHandler) -> int:
         """Decide at the closes at ``pos`` in a text that shows openers which it has not closed: the text ends, or they
-        belong to the quotation, which takes the first of them."""
+        belong to the quotation, which takes the first of them (TAKEN)."""
         quotation = self.quotation
-        self._quotation_took = False
         follows = self._follows(cur, pos, call)
         if follows == MORE:
             return MORE
@@ -359,8 +357,8 @@ class OpenElements:
             return ends
         if rank and quotation.owns(rank):
             quotation.close(rank)
-            self._quotation_took = True
             self.end = stop
+            return TAKEN
         return NO_MATCH
 
     def _follows(self, cur: Cursor, pos: int, call: CallHandler) -> int:

@@ -552,7 +552,7 @@ def _cut_member(phase: int, key: str, raw: str, syntax: ObjectSyntax) -> str:
     written = json.dumps(key, ensure_ascii=False)
     if phase == _VALUE and raw:
         return f"{written}: {raw}"
-    if phase == _KEY and raw and not syntax.begins_own(raw[1:]):
+    if phase == _KEY and raw and not any(own.startswith(raw[1:]) for own in syntax.own_keys):
         return raw
     return written if phase in (_COLON, _VALUE) and key not in syntax.own_keys else ""
 

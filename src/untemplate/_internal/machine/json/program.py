@@ -32,7 +32,3 @@ class ObjectSyntax:
         """Matches the key of the arguments (1) before an object."""
         self.own_keys: frozenset[str] = frozenset()
         """All keys that are not arguments."""
-
-    def begins_own(self, begun: str) -> bool:
-        """True if one of these keys begins with this text."""
-        return any(key.startswith(begun) for key in self.own_keys)

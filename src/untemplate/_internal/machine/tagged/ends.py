@@ -25,6 +25,7 @@ from ..arguments.lookahead import (
     LINE_START,
     MAX_LOOKAHEAD,
     QUOTE_SIGNS,
+    TAKEN,
     after_spaces,
     begins_line,
     misspelled_tag,
@@ -66,8 +67,6 @@ class ValueEnds:
         """Tags in the value whose closes could be taken for its own."""
         self._before: str = "\n"
         """The character before it."""
-        self._quotation_took: bool = False
-        """True if the close in question belongs to a quotation."""
         self.following: re.Match[str] | None = None
         """After a decision: a match of ``FastTags.ends`` if the value ends as the renderer writes it; else None."""
         self.end: int = 0
@@ -165,8 +164,8 @@ class ValueEnds:
                 return MORE if quoted == MORE else NO_MATCH
         if self._quotation.open:
             verdict = self._at_quoted_close(cur, end, VALUE, call)
-            if verdict != NO_MATCH or self._quotation_took:
-                return verdict
+            if verdict != NO_MATCH:
+                return NO_MATCH if verdict == TAKEN else verdict
         return self._may_follow(cur, end, True, call)
 
     def _is_between_quotes(self, cur: Cursor, end: int, call: CallHandler) -> int:
@@ -185,9 +184,8 @@ class ValueEnds:
 
     def _at_quoted_close(self, cur: Cursor, pos: int, rank: int, call: CallHandler) -> int:
         """Decide at a close of this rank, or at the chain at ``pos``, in a value that shows openers which it has not
-        closed: the value ends, or the close belongs to the quotation, which takes it."""
+        closed: the value ends, or the close belongs to the quotation (TAKEN)."""
         quotation = self._quotation
-        self._quotation_took = False
         owned = quotation.owns(rank)
         at = after_spaces(cur.text, pos)
         last, after = (0, pos) if at < 0 else self.chains.read(cur, at, call)
@@ -205,15 +203,14 @@ class ValueEnds:
                 return ends
             for one in ranks:
                 quotation.close(one)
-            self._quotation_took = True
             self.end = after
-            return NO_MATCH
+            return TAKEN
         key = self._key_follows(cur, at) if owned and rank == VALUE else NO_MATCH
         if key == MORE:
             return MORE
         if owned and key == NO_MATCH:
             quotation.close(rank)
-            self._quotation_took = True
+            return TAKEN
         return NO_MATCH
 
     def _is_own_chain(self, cur: Cursor, end: int, ranks: list[int], follows: int) -> bool:
@@ -357,8 +354,8 @@ class ValueEnds:
         if self._quotation.open:
             rank = RANKS[self._syntax.value_stops.tags[cur.text[start : self.end]]]
             verdict = self._at_quoted_close(cur, start, rank, call)
-            if verdict != NO_MATCH or self._quotation_took:
-                return verdict
+            if verdict != NO_MATCH:
+                return NO_MATCH if verdict == TAKEN else verdict
         if self._syntax.value_stops.tags[cur.text[start : self.end]] != self._syntax.frame.innermost:
             return NO_MATCH
         ends = self.chains.ends_calls(cur, start, call)
