@@ -183,18 +183,19 @@ class ArgumentsReader(CallBeginning):
     def finish(self) -> bool:
         """Take note that the output ended inside the arguments. False if this is not a call."""
         cur = self.context.cur
-        call_object = self._reader if self._phase == _CALL_OBJECT else None
-        if not isinstance(call_object, CallObjectReader):
-            if not self.committed and not self.raw:
+        reader = self._reader
+        if isinstance(reader, CallObjectReader) and self._phase == _CALL_OBJECT:
+            if not reader.finish(cur, self):
                 return False
+            if reader.whole:
+                self.report("unclosed_object", cur.pos, cur.pos)
+                self._ending = VALID if reader.valid else WHOLE
+        elif self.committed or self.raw:
             self.commit_once()
-        elif not call_object.finish(cur, self):
+            if self._ending == CUT and self._reader is not None:
+                self._reader.put_cut(cur, self)
+        else:
             return False
-        if self._ending == CUT and self._reader is not None:
-            self._reader.put_cut(cur, self)
-        if isinstance(call_object, CallObjectReader) and call_object.whole:
-            self.report("unclosed_object", cur.pos, cur.pos)
-            self._ending = VALID if call_object.valid else WHOLE
         self.end()
         return True
 

@@ -217,29 +217,24 @@ class CallSyntax:
 
 def begins_one(cur: Cursor, sequences: list[list[Literals]]) -> int:
     """Return 0 if the text at the cursor begins with one of the sequences, NO_MATCH or MORE."""
+    answers = {_begins(cur, sequence) for sequence in sequences}
+    return 0 if 0 in answers else MORE if MORE in answers else NO_MATCH
+
+
+def _begins(cur: Cursor, sequence: list[Literals]) -> int:
+    """Return 0 if the text at the cursor begins with these literals, in order, NO_MATCH or MORE."""
     text = cur.text
-    answer = NO_MATCH
-    for sequence in sequences:
-        pos = cur.pos
-        fits = 0
-        for literals in sequence:
-            spaces = SPACES.match(text, pos)
-            start, pos = pos, pos if spaces is None else spaces.end()
-            if pos - start > _MOST_SPACES:
-                fits = NO_MATCH
-                break
-            if pos >= len(text):
-                fits = MORE
-                break
-            if not literals.tags:
-                fits = 0 if NAME_START.match(text, pos) is not None else NO_MATCH
-                break
-            fits = literals.at(text, pos, cur.final)
-            if fits < 0:
-                break
-            pos = fits
-        if fits >= 0:
-            return 0
-        if fits == MORE:
-            answer = MORE
-    return answer
+    end = cur.pos
+    for literals in sequence:
+        spaces = SPACES.match(text, end)
+        pos = end if spaces is None else spaces.end()
+        if pos - end > _MOST_SPACES:
+            return NO_MATCH
+        if pos >= len(text):
+            return MORE
+        if not literals.tags:
+            return 0 if NAME_START.match(text, pos) is not None else NO_MATCH
+        end = literals.at(text, pos, cur.final)
+        if end < 0:
+            return end
+    return 0

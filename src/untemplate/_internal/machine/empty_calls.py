@@ -10,7 +10,7 @@ from .context import ReaderContext
 from .free_text import FreeText
 from .modes import READ_TEXT
 from .program import IN_CONTENT
-from .signals import MORE, NO_MATCH
+from .signals import DONE, MORE, NO_MATCH
 from .speculation import OPEN_SECTION
 
 
@@ -26,36 +26,42 @@ def has_only_markers(context: ReaderContext, calls: CallReader) -> bool:
 def read_empty_calls(context: ReaderContext, text: FreeText) -> int:
     """Read the closes of calls without a call. Such a block is dropped, unless no token id proves it and its line has
     text on both sides of it. Of a section with other text in it, only the markers are dropped."""
+    if _read_closes(context) == MORE:
+        return MORE
     cur = context.cur
     speculation = context.speculation
-    closes = context.program.call_closes
-    while True:
-        cur.pos = cur.spaces()
-        if cur.pos >= len(cur.text) and not (cur.final and speculation.empty_end):
-            return MORE
-        end = closes.at(cur.text, cur.pos, cur.final)
-        if end == MORE:
-            return MORE
-        if end < 0 or (context.checks_ids and not context.may_be_marker(cur.pos, end)):
-            break
-        cur.pos = end
-        speculation.empty_end = speculation.length(cur)
     raw = speculation.raw(cur)
-    scanner = context.scanner
-    opener_start = context.base + cur.pos - len(raw)
     opener = raw[: speculation.opener]
-    proven = scanner is not None and scanner.active and scanner.proof(opener, opener_start) > 0
+    scanner = context.scanner
+    start = context.base + cur.pos - len(raw)
+    proven = scanner is not None and scanner.active and scanner.proof(opener, start) > 0
     if speculation.empty_end:
         alone = "\n" in raw[speculation.empty_end :] or cur.pos >= len(cur.text)
         if not (proven or alone) and text.has_text_on_line(speculation.spaces):
             return NO_MATCH
         return _drop_markers(context, text, raw, speculation.empty_end)
-    is_section = opener in context.program.section_opens
-    if proven and is_section and speculation.origin.region == IN_CONTENT:
-        answer = _drop_markers(context, text, raw, speculation.opener)
-        context.section = OPEN_SECTION
-        return answer
-    return NO_MATCH
+    if not proven or opener not in context.program.section_opens or speculation.origin.region != IN_CONTENT:
+        return NO_MATCH
+    answer = _drop_markers(context, text, raw, len(opener))
+    context.section = OPEN_SECTION
+    return answer
+
+
+def _read_closes(context: ReaderContext) -> int:
+    """Read closes of calls, and the white space around them. Return DONE before other text, or MORE."""
+    cur = context.cur
+    closes = context.program.call_closes
+    while True:
+        cur.pos = cur.spaces()
+        if cur.pos >= len(cur.text) and not (cur.final and context.speculation.empty_end):
+            return MORE
+        end = closes.at(cur.text, cur.pos, cur.final)
+        if end == MORE:
+            return MORE
+        if end < 0 or (context.checks_ids and not context.may_be_marker(cur.pos, end)):
+            return DONE
+        cur.pos = end
+        context.speculation.empty_end = context.speculation.length(cur)
 
 
 def _drop_markers(context: ReaderContext, text: FreeText, raw: str, size: int) -> int:

@@ -104,8 +104,10 @@ class HeaderSyntax:
         """True if a header with this channel and without a recipient is one of content or reasoning."""
         if self.is_one_word or not channel or channel in self.only_text:
             return True
-        known = channel in self.content or channel in self.reasoning
-        return known and not any(marker in text for marker in (*self.constraint, *self.namespaces))
+        return self._is_channel(channel) and not any(marker in text for marker in (*self.constraint, *self.namespaces))
+
+    def _is_channel(self, word: str) -> bool:
+        return word in self.content or word in self.reasoning
 
     @property
     def namespaces(self) -> tuple[str, ...]:
@@ -124,14 +126,14 @@ class HeaderSyntax:
         if self.is_one_word:
             word = text.strip(WS)
             at = len(text) - len(text.lstrip(WS))
-            return ("", at, word) if word in self.content or word in self.reasoning or not word else (word, at, "")
+            return (word, at, "") if word and not self._is_channel(word) else ("", at, word)
         text = _BREAK.sub(" ", text)
         recipient, at = _word_after(self.recipient, text, self.marks)
         if not recipient.startswith(self.namespace):
             named, start = _word_after(self.namespaces, text, self.marks)
             if named:
                 recipient, at = self.namespace + named, start - len(self.namespace)
-        if not self.channel and (recipient in self.content or recipient in self.reasoning):
+        if not self.channel and self._is_channel(recipient):
             return "", 0, recipient
         channel, _ = _word_after(self.channel, text, self.marks)
         return ("" if recipient in _PEOPLE else recipient), at, channel

@@ -111,13 +111,18 @@ def _item_follows(place: LiteralPlace, cur: Cursor, pos: int, depth: int, takes_
 # -- strings between markers --------------------------------------------------------------------------------------
 
 _NEXT_KEY: Final = re.compile(r",[ \t\r\n]*+([\w.\-]++)[ \t\r\n]*+:[ \t\r\n]*+\Z")
-_AFTER_COMMA: Final = re.compile(r"(?P<spaces>[ \t\r\n]*+)(?:(?P<key>[^\W\d][\w.\-]*+)[ \t\r\n]*+:|[\"'<)\]}]|\Z)")
-"""What may follow the comma after a value: a key, which may be quoted or between markers, or a close."""
-_AFTER_COMMA_BEGUN: Final = re.compile(r"[ \t\r\n]*+(?:[^\W\d][\w.\-]*+[ \t\r\n]*+)?\Z")
-
-
-_NEXT_LINE: Final = re.compile(r"[ \t\r\n]*+(?P<key>[^\W\d][\w.\-]*+)[ \t]*+[:=]")
-_NEXT_LINE_BEGUN: Final = re.compile(r"[ \t\r\n]*+(?:[^\W\d][\w.\-]*+[ \t]*+)?\Z")
+_AFTER_SIGN: Final = {
+    ",": (
+        re.compile(r"([ \t\r\n]*+)(?:([^\W\d][\w.\-]*+)[ \t\r\n]*+:|[\"'<)\]}]|\Z)"),
+        re.compile(r"[ \t\r\n]*+(?:[^\W\d][\w.\-]*+[ \t\r\n]*+)?\Z"),
+    ),
+    "\n": (
+        re.compile(r"([ \t\r\n]*+)([^\W\d][\w.\-]*+)[ \t]*+[:=]"),
+        re.compile(r"[ \t\r\n]*+(?:[^\W\d][\w.\-]*+[ \t]*+)?\Z"),
+    ),
+}
+"""What may follow the comma or the new line after a value: white space (1) and a key (2); after a comma, also a quoted
+key, one between markers or a close. Then the beginning of that."""
 
 
 @lru_cache(maxsize=16)
@@ -151,17 +156,16 @@ def ends_at(place: LiteralPlace, cur: Cursor, sign: int) -> int:
     text = cur.text
     pos = sign + 1
     most = pos + _MAX_TAIL
-    is_line = text[sign] == "\n"
-    begun = _NEXT_LINE_BEGUN if is_line else _AFTER_COMMA_BEGUN
+    following, begun = _AFTER_SIGN[text[sign]]
     if not cur.final and len(text) < most and begun.match(text, pos) is not None:
         return MORE
-    found = (_NEXT_LINE if is_line else _AFTER_COMMA).match(text, pos, most)
+    found = following.match(text, pos, most)
     if found is None:
         return NO_MATCH
-    if is_line:
-        return DONE if place.may_follow(found["key"]) else NO_MATCH
-    key: str | None = found["key"]
-    return DONE if key is None or not found["spaces"] or place.declares(key) else NO_MATCH
+    key: str | None = found[2]
+    if key is not None and text[sign] == "\n":
+        return DONE if place.may_follow(key) else NO_MATCH
+    return DONE if key is None or not found[1] or place.declares(key) else NO_MATCH
 
 
 def missing_close(place: LiteralPlace, cur: Cursor, limit: int, call: CallHandler) -> tuple[int, int]:
