@@ -300,7 +300,7 @@ class FormatStream(StreamBackend):
         """Return what a diagnostic says about this text of the output, which is a call with these arguments."""
         if code == "invalid_json" and (why := reason_of_json(arguments)):
             return f"{DIAGNOSTICS[code]}: {why}"
-        may_open = code == "stray_close" and not self._machine.has_closed_reasoning
+        may_open = code == "stray_close" and not self._machine.text.has_closed_reasoning
         lone = may_open and text.strip() in self._unread.closes_of_reasoning
         return DIAGNOSTICS[code] + _OPENED_BY_PROMPT if lone else DIAGNOSTICS[code]
 

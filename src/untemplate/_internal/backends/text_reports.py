@@ -75,7 +75,7 @@ class TextReports:
     def _may_report_calls(self) -> bool:
         """True if calls are wanted, and none was made content in a way that is known or reported."""
         machine = self._machine
-        if not machine.program.call_syntaxes or machine.has_policy_text:
+        if not machine.program.call_syntaxes or machine.text.has_policy_text:
             return False
         return all(note.code not in _REPORTS_OF_TEXT for note in machine.ledger.notes)
 
@@ -98,7 +98,7 @@ class TextReports:
         text = result.reasoning
         if text is None or not self._is_worth_reading(text):
             return []
-        closed = self._machine.has_closed_reasoning
+        closed = self._machine.text.has_closed_reasoning
         found = self._markers.in_reasoning(text, closed)
         if found is not None:
             return [self._unread("unread_marker", text, *found)]
@@ -158,7 +158,7 @@ class TextReports:
                 return self._report("unread_marker", place[0], self._raw[place[0] : place[1]])
         if not (result.tool_calls or result.reasoning):
             return None
-        found = self._markers.fragment_in(result.items, self._machine.has_closed_reasoning)
+        found = self._markers.fragment_in(result.items, self._machine.text.has_closed_reasoning)
         return None if found is None else self._unread("unread_marker", *found)
 
     def _unread(self, code: DiagnosticCode, text: str, place: int, found: str) -> Diagnostic:

@@ -52,7 +52,10 @@ class FreeText(MarkerJudge):
 
     def begin_message(self, index: int) -> None:
         """Begin a message of its own, in the state of this index."""
-        super().begin_message(index)
+        self.enter(index)
+        self.fresh = True
+        self.lead = ""
+        self.forget(IN_CONTENT)
         self.open_quotes = 0
 
     def leave_calls(self, kept: bool) -> int:
@@ -66,7 +69,12 @@ class FreeText(MarkerJudge):
 
     def begin_output(self) -> None:
         """Begin the output here: all before it was the prompt's."""
-        super().begin_output()
+        self.context.spaces = NO_TEXTS
+        self.after_call = False
+        self.forget_all()
+        self._with_text = ()
+        self.has_closed = False
+        self.open_quotes = 0
         self._reopened = None
 
     @property
@@ -75,9 +83,13 @@ class FreeText(MarkerJudge):
         return self.has_closed and self._reopened is None
 
     def finish(self) -> None:
-        """End the output."""
+        """End the output. White space at its very end is text, unless it follows a call or a marker."""
         self._report_unclosed()
-        super().finish()
+        context = self.context
+        spaces = "".join(context.spaces)
+        context.spaces = NO_TEXTS
+        if spaces and not self.after_call and not self.fresh:
+            self.emit(spaces, context.ledger.frontier + len(spaces))
 
     # -- in -----------------------------------------------------------------------------------------------------
 
@@ -173,13 +185,13 @@ class FreeText(MarkerJudge):
         """Begin a call without any marker, if the text begins with one. Return the next mode, NO_MATCH or MORE."""
         if not ((self.at_start or self.after_call) and self.context.tools.known):
             return NO_MATCH
-        start = self._find_lone_call(text, pos)
+        start = self._find_lone_call(rule, text, pos)
         if start < 0:
             return start
         self._emit_to(start)
         return self._take(rule, start + 1)
 
-    def _find_lone_call(self, text: str, pos: int) -> int:
+    def _find_lone_call(self, rule: MarkerRule, text: str, pos: int) -> int:
         """Return where the text begins if it begins with an offered name and a bracket, NO_MATCH or MORE. After a call
         it does so on a new line, where the Format writes one call a line."""
         names = self.context.tools.names
@@ -187,10 +199,8 @@ class FreeText(MarkerJudge):
         if found is None:
             return NO_MATCH
         if not self.at_start:
-            lone = self.context.state.lone_calls
-            assert lone is not None
             before = "".join(self.context.spaces) + text[pos : found.start(1)]
-            if lone.place != rules.ON_ANY_LINE or "\n" not in before:
+            if rule.place != rules.ON_ANY_LINE or "\n" not in before:
                 return NO_MATCH
         if found.end() < len(text):
             return found.start(1) if text[found.end()] == "(" and found.group(1) in names else NO_MATCH

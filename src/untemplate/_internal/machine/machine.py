@@ -107,7 +107,7 @@ class Machine(Runner):
             cur.text = passed[len(passed) - begun :]
             passed = passed[: len(passed) - begun]
         if path.kind != ARGUMENT_TEXT:
-            self._text.pass_on(passed)
+            self.text.pass_on(passed)
         elif self._calls is not None:
             self._calls.pass_on(passed)
 
@@ -191,7 +191,7 @@ class Machine(Runner):
         cur = self.cur
         if self.speculation.size + len(cur.text) + len(text) > self.max_held:
             text = self._read_parts(text)
-        while len(text) > _PART and self._text.unknown_tokens:
+        while len(text) > _PART and self.text.unknown_tokens:
             self._read(text[:_PART])
             text = text[_PART:]
         self._read(text)
@@ -206,7 +206,7 @@ class Machine(Runner):
             if self.spaces and self.base - self.ledger.frontier > MOST_WAITING:
                 path.kind = MARKUP
             else:
-                path.open_text(self._text.passing_kind(), self.state, self.spaces, cur.text)
+                path.open_text(self.text.passing_kind(), self.state, self.spaces, cur.text)
             cur.goes_on = self.state.goes_on
         elif cur.passed is None or cur.text or self.speculation.active:
             path.kind = MARKUP
@@ -228,15 +228,15 @@ class Machine(Runner):
 
     def decide_quoted_calls(self, when: int) -> None:
         """Let calls count that may be quotations: QUOTED_BY_EVIDENCE, QUOTED_ARE_CALLS or FENCED_ARE_TEXT."""
-        self._text.quoted_calls = when
+        self.text.quoted_calls = when
 
     def keep_space(self) -> None:
         """Take white space that touches a marker for text, unless the Format writes it there."""
-        self._text.keeps_space = True
+        self.text.keeps_space = True
 
     def _drop_tokens(self, places: list[tuple[int, int]]) -> None:
         """Drop the special tokens at these places of the next text, where they are free text."""
-        waiting = self._text.unknown_tokens = own(self._text.unknown_tokens)
+        waiting = self.text.unknown_tokens = own(self.text.unknown_tokens)
         while waiting and waiting[0][0] < self.base and not self.speculation.active:
             waiting.popleft()
         waiting += places
@@ -273,7 +273,7 @@ class Machine(Runner):
             self.spaces = NO_TEXTS
             cur.text = ""
             cur.final = True
-            self._text.finish()
+            self.text.finish()
             return ""
         self.settle()
         if held:
@@ -289,7 +289,7 @@ class Machine(Runner):
                 break
             cur.final = False
             self._run()
-        self._text.finish()
+        self.text.finish()
         self.base += self.cur.pos
         self.cur.pos = 0
         self.cur.text = ""
@@ -322,13 +322,13 @@ class Machine(Runner):
     def open_reasoning(self) -> None:
         """Begin inside reasoning, which the prompt left open."""
         self._enter_text(self.program.reasoning)
-        self._text.fresh = True
+        self.text.fresh = True
         self._read_next()
 
     def start_turn(self) -> None:
         """Begin at the start of the turn, because the prompt ends in the opening of an assistant turn."""
         self._enter_text(self.program.after_turn_start)
-        self._text.fresh = True
+        self.text.fresh = True
         self._read_next()
         if self.program.header is not None:
             self._mode = READ_HEADER_START
@@ -343,7 +343,7 @@ class Machine(Runner):
         self._read_next()
         cur.text = ""
         cur.pos = 0
-        text = self._text
+        text = self.text
         if self.speculation.number:
             self.speculation.restart()
         self.calls = NO_CALLS
@@ -362,16 +362,6 @@ class Machine(Runner):
         elif self._mode == READ_CALL or self._mode == READ_HEADER:
             text.fresh = True
         text.begin_output()
-
-    @property
-    def has_policy_text(self) -> bool:
-        """True if a policy has turned a call into text."""
-        return self._text.has_policy_text
-
-    @property
-    def has_closed_reasoning(self) -> bool:
-        """True if a marker has closed reasoning, and what has begun again as well."""
-        return self._text.has_closed_reasoning
 
     @property
     def in_reasoning(self) -> bool:

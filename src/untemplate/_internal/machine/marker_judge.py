@@ -56,12 +56,6 @@ class MarkerJudge(TextWriter):
     """Where the last marker ends that is text because it was only spelled or is in a string, in characters of the
     output. White space and further markers that belong to it may follow."""
 
-    def begin_output(self) -> None:
-        """Begin the output here: all before it was the prompt's."""
-        super().begin_output()
-        self.has_closed = False
-        self.open_quotes = 0
-
     def accepts(self, rule: MarkerRule, start: int, end: int) -> bool:
         """True if the literal at ``start`` is a marker here."""
         context = self.context

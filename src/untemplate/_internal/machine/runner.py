@@ -57,7 +57,7 @@ class Runner(ReaderContext):
     ) -> None:
         ReaderContext.__init__(self, program, tools, receiver, max_held, reasoning_calls)
         self._mode: int = READ_TEXT if program.header is None else READ_HEADER_START
-        self._text: FreeText = FreeText(self)
+        self.text: FreeText = FreeText(self)
         self._make_id: IdFactory | None = make_id
         self._seed: bytes = seed
         self._calls_before: int = calls_before
@@ -67,7 +67,7 @@ class Runner(ReaderContext):
         self.path: ShortPath = ShortPath(max_held)
         """The short path of the next delta."""
         if program.header is None:
-            self.path.open_text(self._text.passing_kind(), self.state, [], "")
+            self.path.open_text(self.text.passing_kind(), self.state, [], "")
 
     def _run(self) -> None:
         """Run readers until one needs more text."""
@@ -77,9 +77,9 @@ class Runner(ReaderContext):
         while True:
             mode = self._mode
             if mode == READ_TEXT:
-                result = self._text.step()
+                result = self.text.step()
                 if result == READ_CALL:
-                    self._enter_calls(self._text.rule, self._text.marker_end)
+                    self._enter_calls(self.text.rule, self.text.marker_end)
             elif mode == READ_CALL:
                 calls = self._calls
                 assert calls is not None
@@ -104,10 +104,10 @@ class Runner(ReaderContext):
         if mode == READ_TURN_END:
             return self._read_turn_end()
         if mode == READ_EMPTY_CALLS:
-            return read_empty_calls(self, self._text)
-        result = read_after_calls(self, self._text)
+            return read_empty_calls(self, self.text)
+        result = read_after_calls(self, self.text)
         if result == READ_CALL:
-            self._enter_calls(self._text.rule, self._text.marker_end)
+            self._enter_calls(self.text.rule, self.text.marker_end)
         return result
 
     def _take_back(self, mode: int) -> int:
@@ -149,7 +149,7 @@ class Runner(ReaderContext):
                 if self.tentative is not None:
                     return self._end_tentative_calls(False)
                 self._mode = READ_TEXT
-                self._text.after_call = True
+                self.text.after_call = True
                 self._call_reader().emitter.close_call()
                 return False
             return self._end_undecided()
@@ -185,14 +185,14 @@ class Runner(ReaderContext):
     def _drops_cut(self) -> bool:
         """True if the speculation begins with an opener and is not to be shown."""
         if self.shows_cut_calls:
-            self._text.has_policy_text = True
+            self.text.has_policy_text = True
             return False
         if self.tentative is not None and self.tentative.kind != IN_REASONING_TEXT:
             return False
         header = self.program.header
         if header is not None and self._mode == READ_HEADER:
             raw = self.speculation.raw(self.cur)
-            if self._text.header_doubt == IS_TEXT or header.is_sentence(raw):
+            if self.text.header_doubt == IS_TEXT or header.is_sentence(raw):
                 return False
         if header is not None and not self.speculation.opener:
             return not header.is_one_word
@@ -209,7 +209,7 @@ class Runner(ReaderContext):
         self.undo_speculation()
         self.state = self.speculation.origin
         self._mode = READ_TEXT
-        self._text.after_call = True
+        self.text.after_call = True
         self.spaces = NO_TEXTS
         self.ledger.mark(MARKUP, start)
         self._report_cut(in_header, start)
@@ -221,7 +221,7 @@ class Runner(ReaderContext):
         self.ledger.mark(DROPPED, end)
 
     def _enter_text(self, index: int) -> None:
-        self._text.enter(index)
+        self.text.enter(index)
         self._mode = READ_TEXT
 
     def _release(self, too_long: bool = False) -> None:
@@ -248,11 +248,11 @@ class Runner(ReaderContext):
             # Reasoning was closed after the call, and the output went on.
             before = raw[: tentative.close_start]
             rest = raw[tentative.close_start :]
-            self._text.emit_opener(before, self.base + cur.pos - len(rest), speculation.opener)
+            self.text.emit_opener(before, self.base + cur.pos - len(rest), speculation.opener)
             cur.text = rest + cur.text[cur.pos :]
             self.base += cur.pos - len(rest)
             cur.pos = 0
-            self._text.take_close(tentative.close_rule, tentative.close_end - tentative.close_start)
+            self.text.take_close(tentative.close_rule, tentative.close_end - tentative.close_start)
             return
         start = self.base + cur.pos - len(raw)
         # The text after the opener is read again: it may hold other markers.
@@ -264,23 +264,23 @@ class Runner(ReaderContext):
         else:
             cur.pos -= len(raw) - size
         if had_calls and tentative is not None and tentative.kind == QUOTED:
-            self._text.emit_quotation(raw, start + size)
+            self.text.emit_quotation(raw, start + size)
         elif is_opener:
-            self._text.emit_opener(raw[:size], start + size, min(speculation.opener, size))
+            self.text.emit_opener(raw[:size], start + size, min(speculation.opener, size))
         else:
-            self._text.emit_trimmed(raw[:size], start + size)
+            self.text.emit_trimmed(raw[:size], start + size)
 
     def _call_reader(self) -> CallReader:
         calls = self._calls
         if calls is None:
-            emitter = CallEmitter(self, self._text, self._make_id, self._seed, self._calls_before)
+            emitter = CallEmitter(self, self.text, self._make_id, self._seed, self._calls_before)
             calls = self._calls = CallReader(self, emitter)
         return calls
 
     def _header_reader(self) -> HeaderReader:
         headers = self._headers
         if headers is None:
-            headers = self._headers = HeaderReader(self, self._call_reader(), self._text)
+            headers = self._headers = HeaderReader(self, self._call_reader(), self.text)
         return headers
 
     # -- calls --------------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ class Runner(ReaderContext):
         """Begin to read calls, whose opener in free text ends at ``end``. (A header enters its call by itself.)"""
         cur = self.cur
         self.speculate(end - cur.pos)
-        text = self._text
+        text = self.text
         if text.said == IN_FENCE:
             self.report("fenced_call", cur.pos, end)
         if self.tentative is None:
@@ -313,10 +313,10 @@ class Runner(ReaderContext):
     def _begin_quotation(self, end: int) -> None:
         """Begin tentative calls directly after a backtick, or if there is a sign that may close a quotation after them.
         Their opener ends at ``end``."""
-        if self._text.opens_code:
+        if self.text.opens_code:
             self.begin_tentative_calls(QUOTED)
             return
-        closing = "" if self.has_id(self.cur.pos, end) else self._text.closing_sign
+        closing = "" if self.has_id(self.cur.pos, end) else self.text.closing_sign
         if closing:
             self.begin_tentative_calls(QUOTED, closing)
 
@@ -326,7 +326,7 @@ class Runner(ReaderContext):
             self.mark_closed()
             self.tentative.end_of_last_call = self.speculation.length(self.cur)
             return READ_AFTER_TENTATIVE_CALLS
-        return self._text.leave_calls(not calls.last_became_text)
+        return self.text.leave_calls(not calls.last_became_text)
 
     def _end_tentative_calls(self, further: bool) -> bool:
         """Accept the tentative calls that the output ended on. ``further``: after them another began that never became
@@ -341,20 +341,20 @@ class Runner(ReaderContext):
         rest = ""
         if further:
             rest = (self.speculation.raw(cur) + cur.text[cur.pos :])[tentative.end_of_last_call :]
-        if not accept(self, self._text, tentative):
+        if not accept(self, self.text, tentative):
             self._release()
             return True
         self.spaces = NO_TEXTS
         self._mode = READ_TEXT
-        self._text.after_call = True
+        self.text.after_call = True
         if further:
             cur.pos = len(cur.text)
             self.ledger.back_to(self.base + cur.pos - len(rest))
             if not self.shows_cut_calls:
                 self._report_cut(False, self.base + cur.pos - len(rest))
             elif rest.strip(WS):
-                self._text.has_policy_text = True
-                self._text.emit(rest, self.base + cur.pos)
+                self.text.has_policy_text = True
+                self.text.emit(rest, self.base + cur.pos)
         return False
 
     # -- the end of the turn ------------------------------------------------------------------------------------

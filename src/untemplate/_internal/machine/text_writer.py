@@ -37,28 +37,6 @@ class TextWriter(Evidence):
     _with_text: tuple[int, ...] = ()
     """Regions of messages with headers that had text: messages of one region are joined."""
 
-    def begin_message(self, index: int) -> None:
-        """Begin a message of its own, in the state of this index."""
-        self.enter(index)
-        self.fresh = True
-        self.lead = ""
-        self.forget(IN_CONTENT)
-
-    def begin_output(self) -> None:
-        """Begin the output here: all before it was the prompt's."""
-        self.context.spaces = NO_TEXTS
-        self.after_call = False
-        self.forget_all()
-        self._with_text = ()
-
-    def finish(self) -> None:
-        """End the output. White space at its very end is text, unless it follows a call or a marker."""
-        context = self.context
-        spaces = "".join(context.spaces)
-        context.spaces = NO_TEXTS
-        if spaces and not self.after_call and not self.fresh:
-            self.emit(spaces, context.ledger.frontier + len(spaces))
-
     def enter(self, index: int) -> None:
         """Begin a region, in the state of this index."""
         context = self.context

@@ -119,20 +119,15 @@ class OtherMembers:
 
     def drop(self, call: CallHandler) -> None:
         """Drop them, because there is a key for arguments: they had been marked as arguments."""
-        if self.texts:
-            call.drop_arguments("unused_member", self._start, self.values)
-            self.texts = []
-            self.values = []
-            self.size = 0
+        call.drop_arguments("unused_member", self._start, self.values)
 
     def put(self, syntax: ObjectSyntax, cur: Cursor, call: CallHandler) -> None:
         """Put them as the arguments."""
-        if self.texts:
-            if self._is_damaged(syntax):
-                call.report("missing_open", cur.pos, cur.pos)
-            else:
-                call.report_at("variant_spelling", *self.values[0])
-            call.put("{" + ", ".join(self.texts) + "}")
+        if self._is_damaged(syntax):
+            call.report("missing_open", cur.pos, cur.pos)
+        else:
+            call.report_at("variant_spelling", *self.values[0])
+        call.put("{" + ", ".join(self.texts) + "}")
 
     def put_cut(self, member: str, cur: Cursor, call: CallHandler) -> None:
         """Put them as arguments that are cut, with ``member``, in which the object ends; empty if it ends in none."""

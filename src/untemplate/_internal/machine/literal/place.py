@@ -7,6 +7,7 @@ from typing import Final, final
 
 from ....tools import ToolSet
 from ...jsontext.coercion import Param
+from ...jsontext.lexical import json_escape
 from ..arguments.base import ArgumentWriter
 from ..lexer import Literals
 from .program import LiteralSyntax
@@ -62,14 +63,14 @@ class LiteralPlace:
             out.put(self.before)
             self.before = ""
 
-    def begin_member(self, key: str, put: str, out: ArgumentWriter) -> None:
-        """Begin the value of this key; ``put`` is the JSON of the key."""
+    def begin_member(self, key: str, out: ArgumentWriter) -> None:
+        """Put ``{"key": `` or ``, "key": ``, before the value of this key."""
         self.begin_value(out)
         if len(self.closers) == 1:
             self._key = key
             self._keys += 1
             self.seen.add(key)
-        out.put(put)
+        out.put(f'"{json_escape(key)}": ')
 
     def next_name(self) -> str:
         """Return a name for a value without a key: the schema's next parameter, or else the value's number."""

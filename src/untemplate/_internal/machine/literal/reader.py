@@ -269,7 +269,8 @@ class LiteralReader(ArgumentReader):
         place = self._place
         if place.style == BY_PLACE and len(place.closers) == 1:
             place.style = NAMED
-        self._begin_member(key, out)
+        place.begin_member(key, out)
+        self._phase = _VALUE
 
     def _begin_unkeyed(self, takes_values: bool, out: ArgumentWriter) -> bool:
         """Begin a value that has no key; False if it needs one."""
@@ -280,13 +281,9 @@ class LiteralReader(ArgumentReader):
             self._phase = _ITEM
             return True
         if takes_values:
-            self._begin_member(place.next_name(), out)
+            place.begin_member(place.next_name(), out)
+            self._phase = _VALUE
         return takes_values
-
-    def _begin_member(self, key: str, out: ArgumentWriter) -> None:
-        """Put ``{"key": `` or ``, "key": ``."""
-        self._place.begin_member(key, f'"{json_escape(key)}": ', out)
-        self._phase = _VALUE
 
     def _decide_brace(self, out: ArgumentWriter) -> None:
         """Take an undecided brace for that of an object."""

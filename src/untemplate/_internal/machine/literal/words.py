@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from math import isfinite
 from typing import Final
 
 from ...jsontext.lexical import NUMBER, NUMBER_BEGUN, json_escape
@@ -76,15 +77,14 @@ def _number_json(word: str) -> str:
     """Return the JSON of a number; empty if the word is not one."""
     if _NUMBER.fullmatch(word):
         return word
+    # float() and int() take the digits of every alphabet; Python's literals and JSON do not.
+    if word[:1] not in "0123456789+-." or len(word) > _MOST_DIGITS or not word.isascii():
+        return ""
     try:
-        # float() and int() take the digits of every alphabet; Python's literals and JSON do not.
-        if word[:1] in "0123456789+-." and len(word) <= _MOST_DIGITS and word.isascii():
-            number = float(word) if "." in word or ("e" in word.lower() and "x" not in word) else int(word, 0)
-            if number == number and number not in (float("inf"), float("-inf")):
-                return json.dumps(number)
+        number = float(word) if "." in word or ("e" in word.lower() and "x" not in word) else int(word, 0)
     except ValueError:
-        pass
-    return ""
+        return ""
+    return json.dumps(number) if isfinite(number) else ""
 
 
 def escape_end(text: str, start: int) -> int:
