@@ -48,9 +48,11 @@ def turn_tail(program: Program, prompt: str) -> str | None:
         if end >= 0 or size >= len(prompt):
             break
     tail = recent[end:] if end >= 0 else None
-    if tail is not None and program.turn_end.pattern.search(tail, 0) is not None:
+    if not tail:
+        return tail
+    if program.turn_end.pattern.search(tail) is not None:
         return None
-    if tail and program.start_in_output and not tail.strip(WS).startswith((*program.opened, *program.closed)):
+    if program.start_in_output and not tail.strip(WS).startswith((*program.opened, *program.closed)):
         return "" if not tail.strip(WS) else None
     return tail
 

@@ -163,8 +163,8 @@ def ends_at(place: LiteralPlace, cur: Cursor, sign: int) -> int:
     if found is None:
         return NO_MATCH
     key: str | None = found[2]
-    if key is not None and text[sign] == "\n":
-        return DONE if place.may_follow(key) else NO_MATCH
+    if text[sign] == "\n":
+        return DONE if place.may_follow(found[2]) else NO_MATCH
     return DONE if key is None or not found[1] or place.declares(key) else NO_MATCH
 
 
