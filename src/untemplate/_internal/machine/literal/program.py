@@ -1,7 +1,7 @@
 """Arguments as literals: their brackets, quotes and stops.
 
-There is no fast table. One was tried that read ``key='value'`` at once: 20 calls took 24 to 40 % less time in one piece,
-and 1 to 12 % more token by token, as models write them: then its expression hardly ever finds a whole value.
+There is no fast table. One was tried that read ``key='value'`` at once: 20 calls took 24 to 40 % less time in one
+piece, and 1 to 12 % more token by token, as models write them. There its expression hardly ever finds a whole value.
 """
 
 from __future__ import annotations
