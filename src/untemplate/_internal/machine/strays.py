@@ -7,7 +7,6 @@ import re
 from .arguments.lookahead import MAX_STRAY, damaged_literal
 from .call_syntax import CallSyntax
 from .context import ReaderContext
-from .diagnostics import DiagnosticCode
 from .growing import NO_TEXTS
 from .ledger import MARKUP
 from .lexer import WS, Literals
@@ -25,7 +24,9 @@ def read_stray(context: ReaderContext, stray: re.Pattern[str], literals: Literal
     end = literals.at(cur.text, found.end(), cur.final)
     if end < 0:
         return end
-    return _drop(context, "stray_text", found.end())
+    _recover_call(context)
+    context.drop("stray_text", found.end())
+    return AGAIN
 
 
 def read_damaged(context: ReaderContext, literals: Literals, others: Literals) -> int:
@@ -40,17 +41,17 @@ def read_damaged(context: ReaderContext, literals: Literals, others: Literals) -
         return NO_MATCH
     if end == MORE or other == MORE:
         return MORE
-    return _drop(context, "misspelled_close", end)
+    _recover_call(context)
+    context.drop("misspelled_close", end)
+    return AGAIN
 
 
-def _drop(context: ReaderContext, code: DiagnosticCode, end: int) -> int:
-    """Drop and report the text up to ``end`` after the last call, which a policy may have dropped. Return AGAIN."""
+def _recover_call(context: ReaderContext) -> None:
+    """Take note that text after the last call, which a policy may have dropped, is dropped."""
     if context.calls:
         context.calls[-1].recover()
     if context.holds_space:
         context.drop_space()
-    context.drop(code, end)
-    return AGAIN
 
 
 def report_missing_close(context: ReaderContext) -> int:
