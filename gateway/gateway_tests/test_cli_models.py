@@ -130,7 +130,7 @@ def test_show(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     from untemplate_gateway.manager import preflight
 
     monkeypatch.setattr(preflight, "available_memory", lambda: 10**12)
-    monkeypatch.setattr(preflight, "_llamacpp_architectures", lambda: ["qwen2"])
+    monkeypatch.setattr(preflight, "_architectures", lambda package: ["qwen2"])
     path = gguf_model(tmp_path / "tiny-Q8_0.gguf")
     template = "\n".join(f"  {line}" for line in TEMPLATE.split("\n"))
     assert run("show", str(path)) == (

@@ -141,8 +141,8 @@ def checks(path: Path, **more: Any) -> dict[str, tuple[str, str]]:
 
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight_module, "_llamacpp_architectures", lambda: ["qwen2"])
-    monkeypatch.setattr(preflight_module, "_vllm_architectures", lambda: ["Qwen2ForCausalLM"])
+    known = {"gguf": ["qwen2"], "vllm": ["Qwen2ForCausalLM"]}
+    monkeypatch.setattr(preflight_module, "_architectures", known.get)
 
 
 @pytest.mark.usefixtures("known")
@@ -211,7 +211,7 @@ def test_what_is_missing_in_a_folder(tmp_path: Path):
 
 
 def test_what_cannot_be_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(preflight_module, "_llamacpp_architectures", lambda: None)
+    monkeypatch.setattr(preflight_module, "_architectures", lambda package: None)
     path = gguf_model(tmp_path / "m.gguf")
     found = preflight(open_checkpoint(path), available=PLENTY)
     assert found.checks[2].verdict == "skipped"

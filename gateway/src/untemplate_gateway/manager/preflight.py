@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -80,12 +80,8 @@ class Preflight:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as JSON values."""
-        return {
-            "model": self.model,
-            "verdict": self.verdict,
-            "checks": [asdict(check) for check in self.checks],
-            "memory": None if self.memory is None else self.memory.to_dict(),
-        }
+        memory = None if self.memory is None else self.memory.to_dict()
+        return asdict(self) | {"verdict": self.verdict, "memory": memory}
 
 
 def preflight(
@@ -105,118 +101,118 @@ def preflight(
         available: bytes of free memory; ``None`` to ask the system.
     """
     engine = engine or ("llamacpp" if checkpoint.kind == "gguf" else "vllm")
+    memory: Memory | None = None
     try:
         memory = estimate(checkpoint, context=context, available=available)
-        checks = [_weights(checkpoint), *_files(checkpoint), _architecture(checkpoint, engine)]
-        checks += [_template(checkpoint, template), _memory(memory, engine, shorter=not context)]
+        found = {
+            "weights": _weights(checkpoint),
+            "config": _config(checkpoint),
+            "tokenizer": _tokenizer(checkpoint),
+            "architecture": _architecture(checkpoint, engine),
+            "chat template": _template(checkpoint, template),
+            "memory": _memory(memory, engine, shorter=not context),
+        }
     except CheckpointError as error:
-        return Preflight(checkpoint.name, (PreflightCheck("weights", "error", str(error)),))
-    return Preflight(checkpoint.name, tuple(checks), memory)
+        memory, found = None, {"weights": ("error", str(error))}
+    checks = tuple(PreflightCheck(name, *result) for name, result in found.items() if result is not None)
+    return Preflight(checkpoint.name, checks, memory)
 
 
-def _weights(checkpoint: Checkpoint) -> PreflightCheck:
+_Result = tuple[str, str]
+"""The verdict and the detail of a check."""
+
+
+def _weights(checkpoint: Checkpoint) -> _Result:
     missing = [path.name for path in checkpoint.files if not path.is_file()]
     if missing:
-        return PreflightCheck("weights", "error", f"missing: {', '.join(missing)}; `untemplate pull` downloads them")
+        return "error", f"missing: {', '.join(missing)}; `untemplate pull` downloads them"
     empty = [path.name for path in checkpoint.files if not path.stat().st_size]
     if empty:
-        return PreflightCheck("weights", "error", f"empty: {', '.join(empty)}; `untemplate pull` downloads them again")
-    count = len(checkpoint.files)
-    files = f"{count} file{'s' if count != 1 else ''}"
-    quantization = f", {checkpoint.quantization}" if checkpoint.quantization else ""
-    parameters = checkpoint.parameters
-    counted = f", {count_text(parameters)} parameters" if parameters else ""
-    return PreflightCheck("weights", "ok", f"{files}, {size_text(checkpoint.size)}{quantization}{counted}")
+        return "error", f"empty: {', '.join(empty)}; `untemplate pull` downloads them again"
+    count, parameters = len(checkpoint.files), checkpoint.parameters
+    facts = [f"{count} file{'s' if count != 1 else ''}", size_text(checkpoint.size), checkpoint.quantization]
+    facts.append(f"{count_text(parameters)} parameters" if parameters else "")
+    return "ok", ", ".join(filter(None, facts))
 
 
-def _files(checkpoint: Checkpoint) -> Iterator[PreflightCheck]:
+def _config(checkpoint: Checkpoint) -> _Result | None:
+    if checkpoint.gguf is not None:
+        return None
+    if not checkpoint.config:
+        return "error", f"{checkpoint.path} has no config.json that can be read"
+    return "ok", "config.json"
+
+
+def _tokenizer(checkpoint: Checkpoint) -> _Result:
     if checkpoint.gguf is not None:
         count = checkpoint.gguf.count("tokenizer.ggml.tokens")
-        if count:
-            yield PreflightCheck("tokenizer", "ok", f"in the file, {count} tokens")
-        else:
-            yield PreflightCheck("tokenizer", "error", "the GGUF file has no vocabulary; it is not a language model")
-        return
-    if checkpoint.config:
-        yield PreflightCheck("config", "ok", "config.json")
-    else:
-        yield PreflightCheck("config", "error", f"{checkpoint.path} has no config.json that can be read")
+        if not count:
+            return "error", "the GGUF file has no vocabulary; it is not a language model"
+        return "ok", f"in the file, {count} tokens"
     found = next((name for name in _TOKENIZERS if (checkpoint.path / name).is_file()), None)
-    if found:
-        yield PreflightCheck("tokenizer", "ok", found)
-    else:
-        problem = "none in the folder; its base model's will be searched"
-        yield PreflightCheck("tokenizer", "warning", problem)
+    return ("ok", found) if found else ("warning", "none in the folder; its base model's will be searched")
 
 
-def _architecture(checkpoint: Checkpoint, engine: str) -> PreflightCheck:
+def _architecture(checkpoint: Checkpoint, engine: str) -> _Result:
     if engine == "llamacpp":
         if checkpoint.gguf is None:
-            problem = "llama.cpp needs a GGUF file, and this is not one; --engine vllm runs it"
-            return PreflightCheck("architecture", "error", problem)
-        return _known(checkpoint.family, "general.architecture", _llamacpp_architectures(), "llama.cpp", "gguf")
-    wanted = checkpoint.config.get("architectures")
-    name = str(wanted[0]) if isinstance(wanted, list) and wanted else checkpoint.family
-    return _known(name, "architectures", _vllm_architectures(), "vLLM", "vllm")
-
-
-def _known(name: str, key: str, known: Sequence[str] | None, engine: str, package: str) -> PreflightCheck:
+            return "error", "llama.cpp needs a GGUF file, and this is not one; --engine vllm runs it"
+        name, key, who, package = checkpoint.family, "general.architecture", "llama.cpp", "gguf"
+    else:
+        wanted = checkpoint.config.get("architectures")
+        name = str(wanted[0]) if isinstance(wanted, list) and wanted else checkpoint.family
+        key, who, package = "architectures", "vLLM", "vllm"
     if not name:
-        return PreflightCheck("architecture", "error", f"the type of the model is unknown ({key} is missing)")
+        return "error", f"the type of the model is unknown ({key} is missing)"
+    known = _architectures(package)
     if known is None:
-        return PreflightCheck(
-            "architecture", "skipped", f"{name}; to check that {engine} knows it, install the package {package}"
-        )
+        return "skipped", f"{name}; to check that {who} knows it, install the package {package}"
     if name not in known:
-        problem = f"{name} is not in the list of this version of the package {package}; a newer {engine} may know it"
-        return PreflightCheck("architecture", "warning", problem)
-    return PreflightCheck("architecture", "ok", f"{name}, known to {engine}")
+        problem = f"is not in the list of this version of the package {package}; a newer {who} may know it"
+        return "warning", f"{name} {problem}"
+    return "ok", f"{name}, known to {who}"
 
 
-def _llamacpp_architectures() -> Sequence[str] | None:
+def _architectures(package: str) -> Collection[str] | None:
+    """Return the architectures that a package knows; ``None`` if it is not installed."""
     try:
-        from gguf import MODEL_ARCH_NAMES
-    except ImportError:
-        return None
-    return [str(name) for name in MODEL_ARCH_NAMES.values()]
+        if package == "gguf":
+            from gguf import MODEL_ARCH_NAMES
 
-
-def _vllm_architectures() -> Sequence[str] | None:
-    try:
+            return {str(name) for name in MODEL_ARCH_NAMES.values()}
         from vllm import ModelRegistry  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         return None
-    return list(ModelRegistry.get_supported_archs())
+    return set(ModelRegistry.get_supported_archs())
 
 
-def _template(checkpoint: Checkpoint, template: ChatTemplate | None) -> PreflightCheck:
+def _template(checkpoint: Checkpoint, template: ChatTemplate | None) -> _Result:
     try:
         found = template or ChatTemplate.load(checkpoint.path)
         found.compile()
     except TemplateError as error:
-        hint = "--chat-template sets one; without it, only raw prompts can be answered"
-        return PreflightCheck("chat template", "warning", f"{error}; {hint}")
+        return "warning", f"{error}; --chat-template sets one; without it, only raw prompts can be answered"
     whose = "the model's own" if template is None else str(found.name)
-    return PreflightCheck("chat template", "ok", f"{whose}, {len(found.source)} characters")
+    return "ok", f"{whose}, {len(found.source)} characters"
 
 
 # -- Memory -------------------------------------------------------------------------------------------------------
 
 
-def _memory(memory: Memory, engine: str, *, shorter: bool) -> PreflightCheck:
+def _memory(memory: Memory, engine: str, *, shorter: bool) -> _Result:
     """Check the memory. ``shorter``: llama.cpp may take a shorter context."""
     cache = f"KV cache {size_text(memory.cache)} for {memory.context} tokens" if memory.cache else "KV cache unknown"
     needs = f"about {size_text(memory.needed)} (weights {size_text(memory.weights)}, {cache})"
     if memory.available is None:
-        return PreflightCheck("memory", "skipped", f"{needs}; free memory is unknown on this system")
-    there = f"{size_text(memory.available)} free"
+        return "skipped", f"{needs}; free memory is unknown on this system"
+    needs += f", {size_text(memory.available)} free"
     if memory.fits:
-        return PreflightCheck("memory", "ok", f"{needs}, {there}")
+        return "ok", needs
     if engine == "vllm":
-        return PreflightCheck("memory", "skipped", f"{needs}, {there}; vLLM checks the memory of the GPU itself")
-    if shorter and memory.cache and memory.needed - memory.cache <= (memory.available or 0):
-        return PreflightCheck("memory", "ok", f"{needs}, {there}; llama.cpp shortens the context to what fits")
-    return PreflightCheck("memory", "warning", f"{needs}, {there}: too large; a smaller quantization may fit")
+        return "skipped", f"{needs}; vLLM checks the memory of the GPU itself"
+    if shorter and memory.cache and memory.needed - memory.cache <= memory.available:
+        return "ok", f"{needs}; llama.cpp shortens the context to what fits"
+    return "warning", f"{needs}: too large; a smaller quantization may fit"
 
 
 def estimate(checkpoint: Checkpoint, *, context: int = 0, available: int | None = None) -> Memory:
@@ -269,25 +265,16 @@ def cache_bytes_per_token(checkpoint: Checkpoint) -> int | None:
 def available_memory() -> int | None:
     """Return the bytes that a new process can use, within a container's limit; ``None`` if that is unknown on this
     system."""
-    found = [value for value in (_from_meminfo(), _from_cgroup()) if value is not None]
+    found = [int(line.split()[1]) * 1024 for line in _lines("/proc/meminfo") if line.startswith("MemAvailable:")]
+    limit, used = ("".join(_lines(f"/sys/fs/cgroup/memory.{name}")) for name in ("max", "current"))
+    if limit.isdecimal() and used.isdecimal():
+        found.append(max(int(limit) - int(used), 0))
     if found:
         return min(found)
     try:  # macOS only reports the total
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return None
-
-
-def _from_meminfo() -> int | None:
-    for line in _lines("/proc/meminfo"):
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return None
-
-
-def _from_cgroup() -> int | None:
-    limit, used = ("".join(_lines(f"/sys/fs/cgroup/memory.{name}")) for name in ("max", "current"))
-    return max(int(limit) - int(used), 0) if limit.isdecimal() and used.isdecimal() else None
 
 
 def _lines(path: str) -> list[str]:
