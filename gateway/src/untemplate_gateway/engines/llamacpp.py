@@ -11,11 +11,11 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing
 from importlib import metadata, util
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -32,6 +32,8 @@ from .llamacpp_server import LlamaCppServer
 from .openai import OpenAIEngine
 from .vocabulary import ModelTokenizer, gguf_vocabulary
 from .wire import WireError
+
+_T = TypeVar("_T")
 
 
 class LlamaCppEngine(OpenAIEngine):
@@ -143,10 +145,7 @@ class LlamaCppEngine(OpenAIEngine):
         found = Embeddings([], 0)
         for one in inputs:
             with await self._turns.reserve(await self._prompt_tokens(one)):
-                try:
-                    part = await super().embed([one])
-                except NotImplementedError:
-                    raise NotImplementedError(_EMBEDS) from None
+                part = await _with_remedy(super().embed([one]), _EMBEDS)
             found.vectors += part.vectors
             found.prompt_tokens += part.prompt_tokens
         return found
@@ -156,10 +155,7 @@ class LlamaCppEngine(OpenAIEngine):
         asked = await self._prompt_tokens(query)
         for one in documents:
             with await self._turns.reserve(asked + await self._prompt_tokens(one)):
-                try:
-                    part = await super().rerank(query, [one])
-                except NotImplementedError:
-                    raise NotImplementedError(_RANKS) from None
+                part = await _with_remedy(super().rerank(query, [one]), _RANKS)
             found.scores += part.scores
             found.prompt_tokens += part.prompt_tokens
         return found
@@ -242,6 +238,13 @@ class LlamaCppEngine(OpenAIEngine):
             problem = f"the prompt has more tokens than the context of {context}"
             raise ApiError(400, problem, param="messages", code="context_length_exceeded")
         return count
+
+
+async def _with_remedy(answer: Awaitable[_T], remedy: str) -> _T:
+    try:
+        return await answer
+    except NotImplementedError:
+        raise NotImplementedError(remedy) from None
 
 
 _EMBEDS: Final = (

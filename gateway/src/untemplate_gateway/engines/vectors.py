@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,30 +17,18 @@ class _Usage(msgspec.Struct):
     prompt_tokens: Any = None
     total_tokens: Any = None
 
-    @property
-    def tokens(self) -> int:
-        return counted(self.prompt_tokens) or counted(self.total_tokens)
 
-
-class _Embedding(msgspec.Struct):
-    embedding: list[float]
+class _Result(msgspec.Struct):
     index: int
-
-
-class _Embeddings(msgspec.Struct):
-    data: list[_Embedding]
-    usage: _Usage | None = None
-
-
-class _Score(msgspec.Struct):
-    index: int
+    embedding: list[float] | None = None
     relevance_score: float | None = None
     score: float | None = None
     """SGLang's name of it."""
 
 
-class _Scores(msgspec.Struct):
-    results: list[_Score]
+class _Answer(msgspec.Struct):
+    data: list[_Result] = []
+    results: list[_Result] = []
     usage: _Usage | None = None
 
 
@@ -49,31 +38,25 @@ def embeddings_of(found: Any, count: int) -> Embeddings:
     Raises:
         EngineError: the answer has another shape, or not one embedding for each input.
     """
-    read = _read(found, _Embeddings)
-    vectors = {one.index: one.embedding for one in read.data}
-    return Embeddings(_ordered(vectors, count), (read.usage or _Usage()).tokens)
+    return Embeddings(*_read(found, count, lambda one: one.embedding))
 
 
 def scores_of(found: Any, count: int) -> Scores:
     """Return the scores of so many documents, in their order. Raises as `embeddings_of`."""
-    read = _read({"results": found} if isinstance(found, list) else found, _Scores)  # SGLang sends the list alone
-    scores = {one.index: one.score if one.relevance_score is None else one.relevance_score for one in read.results}
-    kept = {index: score for index, score in scores.items() if score is not None}
-    return Scores(_ordered(kept, count), (read.usage or _Usage()).tokens)
+    found = {"results": found} if isinstance(found, list) else found  # SGLang sends the list alone
+    return Scores(*_read(found, count, lambda one: one.score if one.relevance_score is None else one.relevance_score))
 
 
-def _read(found: Any, kind: type[_T]) -> _T:
+def _read(found: Any, count: int, value: Callable[[_Result], _T | None]) -> tuple[list[_T], int]:
+    """Return the values of an answer by their index, and its tokens."""
     try:
-        return msgspec.convert(found, kind)
+        answer = msgspec.convert(found, _Answer)
     except msgspec.ValidationError as error:
-        raise _odd(str(error)) from None
-
-
-def _ordered(found: dict[int, _T], count: int) -> list[_T]:
-    if sorted(found) != list(range(count)):
-        raise _odd(f"{len(found)} results for {count} inputs")
-    return [found[index] for index in range(count)]
-
-
-def _odd(detail: str) -> EngineError:
-    return EngineError("the engine's answer is not understood", code="bad_upstream", detail=detail)
+        problem = str(error)
+    else:
+        values = {one.index: kept for one in (*answer.data, *answer.results) if (kept := value(one)) is not None}
+        usage = answer.usage or _Usage()
+        if sorted(values) == list(range(count)):
+            return [values[i] for i in range(count)], counted(usage.prompt_tokens) or counted(usage.total_tokens)
+        problem = f"{len(values)} results for {count} inputs"
+    raise EngineError("the engine's answer is not understood", code="bad_upstream", detail=problem)

