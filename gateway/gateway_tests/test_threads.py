@@ -259,7 +259,7 @@ def _write_ahead() -> str:
         assert frame.f_back is not None
         frame = frame.f_back
     number: int = frame.f_locals["job"][0]
-    processes._send(sys.stdout.buffer, number, b'="mine"')
+    processes.send(sys.stdout.buffer, number, b'="mine"')
     return "of the next client"
 
 

@@ -407,10 +407,10 @@ def test_as_a_chat_upstream(model: Path):
 def test_a_process_that_ends_breaks_its_outputs_off_and_is_named(patient: Path):
     async def act(engine: LlamaCppEngine) -> None:
         assert engine._server is not None
-        assert engine._server._process is not None
+        assert engine._server._worker.process is not None
         chunks = engine.generate(job(bias=ENDLESS))
         await anext(chunks)
-        engine._server._process.kill()
+        engine._server._worker.process.kill()
         with pytest.raises(EngineError, match=r"^llama\.cpp broke off: its process ended \(SIGKILL\)$"):
             async for _ in chunks:
                 pass
@@ -424,9 +424,9 @@ def test_a_process_that_ends_is_replaced(model: Path):
         manager = Manager([Model(name="m", engine=engine, parser=OutputParser.named("passthrough"))])
         for _ in range(2):
             assert engine._server is not None
-            assert engine._server._process is not None
-            engine._server._process.kill()
-            engine._server._process.wait()
+            assert engine._server._worker.process is not None
+            engine._server._worker.process.kill()
+            engine._server._worker.process.wait()
 
             async def ask() -> str:
                 async with manager.use("m") as leased:
@@ -434,8 +434,8 @@ def test_a_process_that_ends_is_replaced(model: Path):
 
             first, *others = await asyncio.gather(*(ask() for _ in range(3)))
             assert others == [first, first]
-        engine._server._process.kill()
-        engine._server._process.wait()
+        engine._server._worker.process.kill()
+        engine._server._worker.process.wait()
         assert await manager.health() == {
             "m": Health(ok=False, detail="the engine is not started")
         }  # and is being started
@@ -451,9 +451,9 @@ def test_a_process_that_cannot_be_replaced_is_a_503(tmp_path: Path, caplog: pyte
     async def act(engine: LlamaCppEngine) -> None:
         manager = Manager([Model(name="m", engine=engine, parser=OutputParser.named("passthrough"))])
         assert engine._server is not None
-        assert engine._server._process is not None
-        engine._server._process.kill()
-        engine._server._process.wait()
+        assert engine._server._worker.process is not None
+        engine._server._worker.process.kill()
+        engine._server._worker.process.wait()
         file.rename(tmp_path / "elsewhere.gguf")
         for _ in range(2):
             with pytest.raises(ApiError) as caught:
@@ -498,7 +498,7 @@ def test_closing_while_the_model_loads_ends_the_process(model: Path):
 
     async def main() -> None:
         loading = asyncio.create_task(asyncio.to_thread(server.load))
-        while server._process is None:
+        while server._worker.process is None:
             await asyncio.sleep(0.001)
         await asyncio.to_thread(server.close)
         with pytest.raises(EngineError, match=r"^llama\.cpp's process ended while it loaded the model \(SIGKILL\)$"):
@@ -514,7 +514,7 @@ def test_the_process_ends_with_the_gateway(patient: Path):
     program = (
         "import sys; from untemplate_gateway.engines.llamacpp_server import LlamaCppServer as S;"
         "s = S(sys.argv[1], {'verbosity': -1, 'cpuparams.n_threads': 1}, {}); s.load();"
-        "print(s._process.pid, s.url, flush=True); sys.stdin.read()"
+        "print(s._worker.process.pid, s.url, flush=True); sys.stdin.read()"
     )
     gateway = subprocess.Popen(
         [sys.executable, "-c", program, str(patient)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

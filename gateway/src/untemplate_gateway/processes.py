@@ -103,8 +103,8 @@ class Worker:
                     self.kill()
             assert self.process.stdin is not None
             assert self.process.stdout is not None
-            _send(self.process.stdin, number, job)
-            answer = _receive(self.process.stdout, _LONGEST)
+            send(self.process.stdin, number, job)
+            answer = receive(self.process.stdout, _LONGEST)
         except (OSError, ValueError):
             pass
         if answer is None or answer[0] != number:
@@ -220,8 +220,8 @@ def serve() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     with contextlib.suppress(AttributeError, OSError):
         os.nice(5)  # requests go first
-    while (job := _receive(sys.stdin.buffer)) is not None:
-        _send(sys.stdout.buffer, job[0], _answer(job[1]))
+    while (job := receive(sys.stdin.buffer)) is not None:
+        send(sys.stdout.buffer, job[0], _answer(job[1]))
 
 
 def _answer(data: bytes) -> bytes:
@@ -237,13 +237,14 @@ def _answer(data: bytes) -> bytes:
         return b"!" + msgspec.json.encode(("", ascii(f"{type(error).__name__}: {error}")[1:-1], {}))
 
 
-def _send(file: Any, number: int, data: bytes) -> None:
+def send(file: Any, number: int, data: bytes) -> None:
+    """Write a message with its number."""
     file.write(_HEAD.pack(number, len(data)))
     file.write(data)
     file.flush()
 
 
-def _receive(file: Any, longest: int = 1 << 32) -> tuple[int, bytes] | None:
+def receive(file: Any, longest: int = 1 << 32) -> tuple[int, bytes] | None:
     """Return the next message and its number; ``None`` at the end of the file, or if it is longer."""
     head = file.read(_HEAD.size)
     if len(head) < _HEAD.size:

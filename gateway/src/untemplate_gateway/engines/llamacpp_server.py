@@ -6,7 +6,6 @@ A process also gives back its memory when it ends, and takes nothing else with i
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -18,14 +17,14 @@ import msgspec
 
 from untemplate._internal.suggestions import close_names, did_you_mean
 
-from ..processes import start_python
+from ..processes import Worker, receive, send
 from .base import EngineError
 
 _PROGRAM: Final = "from untemplate_gateway.engines.llamacpp_server import serve; serve()"
 
 
 class _Started(msgspec.Struct):
-    """Line that the process writes: the URL of the server, or why there is none."""
+    """The answer of the process: the URL of the server, or the reason that there is no server."""
 
     url: str = ""
     problem: str = ""
@@ -43,9 +42,8 @@ class LlamaCppServer:
 
     def __init__(self, path: str, parameters: Mapping[str, Any], extra: Mapping[str, Any]) -> None:
         self.url = ""
-        self._order = msgspec.json.encode([path, parameters, extra]) + b"\n"
-        self._process: subprocess.Popen[bytes] | None = None
-        self._closed = False
+        self._order = msgspec.json.encode([path, parameters, extra])
+        self._worker = Worker(_PROGRAM)
 
     def load(self) -> None:
         """Start the process, and wait until the model is loaded. Blocks; `close` ends the wait.
@@ -53,18 +51,10 @@ class LlamaCppServer:
         Raises:
             EngineError: a parameter is wrong, or llama.cpp cannot load the model.
         """
-        self._process = process = start_python(_PROGRAM)
-        if self._closed:
-            process.kill()
-        assert process.stdin is not None
-        assert process.stdout is not None
         try:
-            process.stdin.write(self._order)
-            process.stdin.flush()
-            started = msgspec.json.decode(process.stdout.readline(), type=_Started)
-        except (OSError, ValueError, msgspec.DecodeError):
-            problem = f"llama.cpp's process ended while it loaded the model ({_ended(process)})"
-            started = _Started(problem=problem)
+            started = msgspec.json.decode(self._worker.ask(self._order), type=_Started)
+        except RuntimeError:
+            started = _Started(problem=f"llama.cpp's process ended while it loaded the model ({self.end()})")
         if started.problem:
             self.close()
             raise EngineError(started.problem, status=500, code=started.code)
@@ -72,46 +62,37 @@ class LlamaCppServer:
 
     def end(self, wait: float = 0.0) -> str:
         """Return how the process ended; empty if it still runs after some seconds."""
+        process = self._worker.process
+        if process is None:
+            return ""
         try:
-            if self._process is None or self._process.wait(wait) is None:
-                return ""
+            code = process.wait(wait)
         except subprocess.TimeoutExpired:
             return ""
-        return _ended(self._process)
+        if code >= 0:
+            return f"exit status {code}"
+        try:
+            return signal.Signals(-code).name
+        except ValueError:
+            return f"signal {-code}"
 
     def close(self) -> None:
         """End the process."""
-        self._closed = True
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
-                with contextlib.suppress(OSError):  # unsent bytes are lost
-                    assert pipe is not None
-                    pipe.close()
-
-
-def _ended(process: subprocess.Popen[bytes]) -> str:
-    code = process.wait()
-    if code >= 0:
-        return f"exit status {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"
+        self._worker.end()
 
 
 # -- In the process ------------------------------------------------------------------------------------------------
 
 
 def serve() -> None:
-    """Serve the model that the first line of stdin names, until stdin ends."""
+    """Serve the model that the first job names, until stdin ends."""
     with os.fdopen(os.dup(1), "wb") as answer:
         os.dup2(2, 1)  # for whatever llama.cpp prints
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the gateway ends this process, after the last stream
-        path, parameters, extra = msgspec.json.decode(sys.stdin.buffer.readline())
-        started, _running = _started(path, parameters, extra)
-        answer.write(msgspec.json.encode(started) + b"\n")
+        order = receive(sys.stdin.buffer)
+        assert order is not None
+        started, _running = _started(*msgspec.json.decode(order[1]))
+        send(answer, order[0], msgspec.json.encode(started))
     sys.stdin.buffer.read()
     os._exit(0)  # without closing the server, which may wait for outputs that run
 
