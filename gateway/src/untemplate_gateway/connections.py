@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import httptools
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from untemplate.errors import SettingsError
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 HEAD_BYTES: Final = 64 * 1024
-PIPELINED: Final = 16
-"""Most requests that may wait for the response to an earlier one on their connection."""
 HEADERS: Final = 256
 """Most header fields of a request. They are searched linearly."""
 _LINGER: Final = 2.0
@@ -45,8 +43,6 @@ _DROPPED: Final = 1024 * 1024
 """Most bytes that are dropped after a refusal."""
 _PIECE: Final = 16 * 1024
 """Bytes of a body for which the application is woken. Its end wakes it, too."""
-_AHEAD: Final = 1024 * 1024
-"""Bytes of requests that wait for the response to an earlier one. Further ones are read after it."""
 
 
 class Limits:
@@ -146,8 +142,6 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
     """Bytes of the current head, or bytes dropped after a refusal."""
     _fields = 0
     _field_bytes = 0
-    _unanswered: tuple[RequestResponseCycle, ...] = ()
-    """The request that is being answered, and those that wait behind it."""
 
     # -- The connection ----------------------------------------------------------------------------------------------
 
@@ -218,11 +212,6 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self._waits_no_more()
         self._clear_timer()
         self._clear_stalled()
-        for cycle in self._unanswered:  # uvicorn tells only the last one
-            if not cycle.response_complete:
-                cycle.disconnected = True
-                cycle.message_event.set()
-        self.pipeline.clear()
         super().connection_lost(exc)
 
     def _waits(self) -> None:
@@ -319,15 +308,16 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         if self.parser.get_http_version() == "1.1" and all(name != b"host" for name, _ in self.headers):
             self._refuse(400, "the request has no Host header")
             return
-        self._in_head = False
         self._head = 0
         self._clear_timer()
+        if self.cycle is not None and not self.cycle.response_complete:
+            # It comes before the answer to the last one, which is the last on this connection. Reading continues:
+            # otherwise it would not be noticed that the client has left.
+            self.cycle.keep_alive = False
+            self._refused = True
+            return
+        self._in_head = False
         super().on_headers_complete()
-        self._unanswered = (*(one for one in self._unanswered if not one.response_complete), self.cycle)
-        if len(self.pipeline) > PIPELINED:
-            self._refuse(429, f"more than {PIPELINED} requests wait for the response to an earlier one")
-        else:
-            self._read_ahead()
 
     def on_body(self, body: bytes) -> None:
         if self._refused or self.cycle.response_complete:
@@ -335,12 +325,6 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self.cycle.body += body
         if len(self.cycle.body) >= _PIECE:
             super().on_body(b"")  # wakes the application, which costs more than all of this
-        self._read_ahead()
-
-    def _read_ahead(self) -> None:
-        """Continue to read while requests wait: otherwise it would not be noticed that the client has left."""
-        if self.pipeline and sum(len(cycle.body) for cycle, _ in self.pipeline) < _AHEAD:
-            self.flow.resume_reading()
 
     def on_message_complete(self) -> None:
         if self._refused or self._upgrade:
@@ -361,9 +345,8 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
     # -- What is sent ------------------------------------------------------------------------------------------------
 
     def on_response_complete(self) -> None:
-        queued = bool(self.pipeline)
         super().on_response_complete()
-        if queued or self._refused or self.transport.is_closing():
+        if self._refused or self.transport.is_closing():
             return
         if self._in_head:
             self._waits()
