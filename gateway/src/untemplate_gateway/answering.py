@@ -210,7 +210,7 @@ class Answers:
             # A new id, because clients repeat theirs, and the ids of calls are derived from it.
             id = exchange.scope.get(RESPONSE) or secrets.token_hex(16)
             meta = Meta(id=id, created=int(time.time()), model=request.model or model.name)
-            session = await self._session(model, request, meta, record, large=large)
+            session = await self._session(model, request, meta, large=large)
             record.ended = session.ended
             if request.stream:
                 work = self._stream(send, record, dialect, session)
@@ -220,7 +220,7 @@ class Answers:
                 await work
             finally:
                 record.usage = session.usage
-                record.longest_gap = session.longest_gap
+                record.first, record.longest_gap = session.first, session.longest_gap
                 self._told.tell(notes)
                 if session.failed is not None:
                     record.fail(session.failed)
@@ -231,12 +231,12 @@ class Answers:
         if getattr(model.parser, "on_failure", "") is None:
             model.parser.on_failure = lambda parser: self._gateway.metrics.parser_errors.labels(parser).inc()  # type: ignore[attr-defined]
 
-    async def _session(self, model: Model, request: Generation, meta: Meta, record: Record, *, large: bool) -> Session:
+    async def _session(self, model: Model, request: Generation, meta: Meta, *, large: bool) -> Session:
         """Return the session of a request. A long prompt is rendered in a thread, so that other streams continue."""
         timeout = self._gateway.settings.request_timeout
 
         def make() -> Session:
-            return Session(model, request, meta, on_first=record.first_piece, timeout=timeout, grammars=self.grammars)
+            return Session(model, request, meta, timeout=timeout, grammars=self.grammars)
 
         return await in_thread(make) if large else make()
 

@@ -22,7 +22,6 @@ import contextlib
 import json
 import math
 import ssl
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import httptools
@@ -83,7 +82,9 @@ class ServerConfig(uvicorn.Config):
             root_path=settings.root_path,
             timeout_keep_alive=settings.keep_alive_seconds,  # type: ignore[arg-type]
             timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
-            ssl_context_factory=partial(_tls_context, settings) if settings.tls_cert else None,
+            ssl_certfile=settings.tls_cert or None,
+            ssl_keyfile=settings.tls_key or None,
+            ssl_ciphers="DEFAULT",
             access_log=False,
             log_config=None,
             server_header=False,
@@ -94,13 +95,6 @@ class ServerConfig(uvicorn.Config):
         super().load()
         # Otherwise the listening socket would make the handshakes, before there is a protocol that limits them.
         self.limits.tls, self.ssl = self.ssl, None
-
-
-def _tls_context(settings: Settings, *uvicorns: object) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.set_alpn_protocols(["http/1.1"])
-    read_certificate(context, settings)
-    return context
 
 
 def read_certificate(context: ssl.SSLContext | None, settings: Settings) -> None:
@@ -335,12 +329,11 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         super().on_message_complete()
         if self.cycle.response_complete:  # the unread body has ended: the connection can be used again
             self._clear_timer()
-            self._wait_for_request()
-
-    def _wait_for_request(self) -> None:
-        self._waits()
-        self._unset_keepalive_if_required()
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+            self._waits()
+            self._unset_keepalive_if_required()
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
 
     # -- What is sent ------------------------------------------------------------------------------------------------
 

@@ -67,7 +67,7 @@ class Record:
     """The dialect of its API, or the name of its endpoint."""
     began: float = field(default_factory=time.perf_counter)
     first: float | None = None
-    """Seconds to the first piece of output."""
+    """The time of the first chunk of output."""
     longest_gap: float = 0.0
     """Most seconds between two chunks of output."""
     context: RequestContext = field(default_factory=RequestContext)
@@ -100,9 +100,6 @@ class Record:
     def fail(self, error: ApiError) -> None:
         """Record why the request failed."""
         self.error, self.param, self.detail = error.message[:200], error.param, error.detail
-
-    def first_piece(self) -> None:
-        self.first = time.perf_counter() - self.began
 
 
 class Metrics:
@@ -187,10 +184,10 @@ class Metrics:
     def _count_times(self, record: Record, model: str) -> None:
         """Count the times of a request, and its failed attempts at upstreams."""
         if record.first is not None:
-            self.first.labels(model).observe(record.first)
+            self.first.labels(model).observe(record.first - record.began)
             self.queue.labels(model).observe(record.context.queued)
             if record.usage.completion_tokens > 1:
-                spent = time.perf_counter() - record.began - record.first
+                spent = time.perf_counter() - record.first
                 self.per_token.labels(model).observe(spent / (record.usage.completion_tokens - 1))
                 self.gap.labels(model).observe(record.longest_gap)
         for code in record.context.errors:
@@ -225,7 +222,7 @@ def log_request(record: Record) -> None:
         "status": record.status,
         "stream": record.stream,
         "seconds": round(time.perf_counter() - record.began, 4),
-        "first": None if record.first is None else round(record.first, 4),
+        "first": None if record.first is None else round(record.first - record.began, 4),
         "prompt_tokens": record.usage.prompt_tokens,
         "completion_tokens": record.usage.completion_tokens,
         "reasoning_tokens": record.usage.reasoning_tokens,

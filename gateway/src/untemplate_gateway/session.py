@@ -11,13 +11,12 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from untemplate.grammar import Grammar
 from untemplate.messages import DeltaMessage, Item, ParsedOutput
 
 from .choice import ChoiceStream, Step
@@ -51,7 +50,6 @@ class Session:
         model: the model that answers.
         request: the request.
         meta: id, time and model name of the response.
-        on_first: called once, with the first chunk of output.
         timeout: most seconds for the whole request; ``0`` for no limit.
         grammars: the compiler of grammars, shared with other requests; ``None`` for one of its own.
 
@@ -65,7 +63,6 @@ class Session:
         request: Generation,
         meta: Meta,
         *,
-        on_first: Callable[[], None] | None = None,
         timeout: float = 0.0,
         grammars: GrammarCompiler | None = None,
     ) -> None:
@@ -77,11 +74,11 @@ class Session:
         self.ended: list[Ended] = []
         self.failed: ApiError | None = None
         """The error that ended an output in the middle."""
-        self._on_first = on_first
         self._timeout = timeout
+        self._began = time.perf_counter()
         self._until = time.monotonic() + timeout
-        self._began = time.monotonic_ns()
-        self._first = 0
+        self.first: float | None = None
+        """The time of the first chunk of output, by ``time.perf_counter``."""
         self.longest_gap = 0.0
         """Most seconds between two chunks of one choice."""
         self._choices = self._prepared.choices()
@@ -105,7 +102,9 @@ class Session:
             off = self.request.thinking.off and self.model.parser.format.reasoning is not None
             in_reasoning = self._choices[0].stream.in_reasoning
             # The model itself may open reasoning that the prompt has not opened.
-            grammar = await self._grammar("open" if in_reasoning else "off" if off else "closed")
+            grammar = await self._grammars.of(
+                self.model, self.request, "open" if in_reasoning else "off" if off else "closed"
+            )
         self._jobs = [self._prepared.job(choice, grammar) for choice in self._choices]
         if grammar is not None and not grammar.by_id:
             self._prepared.spell_markers()
@@ -124,9 +123,6 @@ class Session:
             self.request.notes.ignored("return_token_ids", "the engine does not report those of the prompt")
             return None
 
-    async def _grammar(self, reasoning: str) -> Grammar | None:
-        return await self._grammars.of(self.model, self.request, reasoning)
-
     # -- The output --------------------------------------------------------------------------------------------------
 
     async def whole(self) -> Usage:
@@ -136,12 +132,9 @@ class Session:
             ApiError: the engine failed, or the request cannot be followed.
         """
         await self._begin()
-        if len(self._choices) == 1:
-            await _drained(self._answer(self._choices[0]))
-        else:
-            async with _group() as tasks:
-                for choice in self._choices:
-                    tasks.create_task(_drained(self._answer(choice)))
+        async with aclosing(self._produced()) as produced:
+            async for _ in produced:
+                pass
         self.ended.sort(key=lambda ended: ended.index)
         return self.usage
 
@@ -156,8 +149,7 @@ class Session:
         begun = False
         try:
             delta = writer.delta
-            source = self._merged() if len(self._choices) > 1 else self._answer(self._choices[0])
-            async with aclosing(source) as produced:
+            async with aclosing(self._produced()) as produced:
                 async for index, steps in produced:
                     if not begun:
                         begun = True
@@ -194,18 +186,14 @@ class Session:
             usage.reasoning_tokens += min(choice.usage.reasoning_tokens, choice.tokens)
         usage.prompt_ns = max((choice.usage.prompt_ns for choice in self._choices), default=0)
         usage.completion_ns = max((choice.usage.completion_ns for choice in self._choices), default=0)
-        if self._first and not usage.completion_ns:  # the engine has not measured it
-            usage.prompt_ns = self._first - self._began
-            usage.completion_ns = time.monotonic_ns() - self._first
+        if self.first is not None and not usage.completion_ns:  # the engine has not measured it
+            usage.prompt_ns = int((self.first - self._began) * 1e9)
+            usage.completion_ns = int((time.perf_counter() - self.first) * 1e9)
         return usage
 
-    def _came(self) -> None:
-        """Record the time of the first chunk."""
-        if self._first:
-            return
-        self._first = time.monotonic_ns()
-        if self._on_first is not None:
-            self._on_first()
+    def _produced(self) -> AsyncGenerator[_Steps, None]:
+        """Return the steps of all choices."""
+        return self._merged() if len(self._choices) > 1 else self._answer(self._choices[0])
 
     def _answer(self, choice: ChoiceStream) -> AsyncGenerator[_Steps, None]:
         """Return the steps of one choice, chunk by chunk."""
@@ -271,7 +259,7 @@ class Session:
                 generated = self.model.engine.generate(here)
                 async with aclosing(self._timed(generated) if self._timeout else generated) as chunks:
                     async for chunk in chunks:
-                        now = time.monotonic()
+                        now = time.perf_counter()
                         if now - last > self.longest_gap and not first:
                             self.longest_gap = now - last
                         last = now
@@ -281,7 +269,7 @@ class Session:
                         steps = choice.feed(chunk)
                         if first:
                             first = False
-                            self._came()
+                            self.first = self.first or now
                             yield index, steps
                         elif steps:
                             yield index, steps
@@ -382,8 +370,9 @@ class Session:
         prompt = choice.prompt.text
         if isinstance(prompt, list):
             raise unsupported("thinking_budget", "needs a prompt that is text")
+        grammar = await self._grammars.of(self.model, self.request, "off")
         return msgspec.structs.replace(
-            job, prompt=prompt + self._prepared.opening + written, max_tokens=left, grammar=await self._grammar("off")
+            job, prompt=prompt + self._prepared.opening + written, max_tokens=left, grammar=grammar
         )
 
 
@@ -394,12 +383,6 @@ def _size(delta: DeltaMessage) -> int:
         if call.function is not None:
             size += len(call.function.name or "") + len(call.function.arguments or "")
     return size
-
-
-async def _drained(steps: AsyncGenerator[_Steps, None]) -> None:
-    async with aclosing(steps):
-        async for _ in steps:
-            pass
 
 
 @contextlib.asynccontextmanager

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from untemplate._internal.cli.common import UsageError, print_json, print_text, table
+from untemplate._internal.cli.common import UsageError, print_text, table
 from untemplate._internal.installed import install_command
 from untemplate._internal.terminal import coloured, painted
 
@@ -51,7 +51,6 @@ def add_arguments(serve: argparse.ArgumentParser) -> None:
     serve.add_argument("model", nargs="?", default=argparse.SUPPRESS, metavar="MODEL", help="what to serve (see above)")
     serve.add_argument("--config", metavar="FILE", help="settings as TOML (also UNTEMPLATE_CONFIG)")
     serve.add_argument("--show-settings", action="store_true", help="print all settings with their sources, and exit")
-    serve.add_argument("--json", action="store_true", help="with --show-settings: as JSON")
     serve.add_argument("--tour", action="store_true", help="ask the first model a few questions and print its answers")
     serve.add_argument(
         "--set",
@@ -116,10 +115,7 @@ def _resolved(arguments: argparse.Namespace) -> Resolved:
 def run(arguments: argparse.Namespace) -> None:
     resolved = _resolved(arguments)
     if arguments.show_settings:
-        if arguments.json:
-            print_json(resolved.to_dict(), indent=2)
-        else:
-            print_text(resolved.to_toml())
+        print_text(resolved.to_toml())
         return
     missing = [name.replace("_", "-") for name in _NEEDS if find_spec(name) is None]
     if missing:

@@ -11,8 +11,9 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, Final
 
 import msgspec
@@ -37,48 +38,27 @@ class Resolved:
     origin: Mapping[str, str]
     """Path (``port``, ``llamacpp.n_ctx``) → ``default``, the file, the variable or the flag."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON values, with secrets masked."""
-        return {"settings": _shown(self.settings), "from": dict(self.origin)}
-
     def to_toml(self) -> str:
         """Return the settings as a valid settings file. Each line has its source in a comment; secrets are comments
         only."""
         lines: list[str] = []
-        group = ""
-        for one in fields():
-            if one.group != group:
-                group = one.group
-                lines += ["", f"[{group}]"]
-            value = one.value(self.settings)
-            text = _toml(masked(one, value))
-            hidden = "# " if one.secret and value else ""
-            lines.append(f"{hidden}{one.name} = {text}  # {self.origin[one.path]}")
+        for group, declared in groupby(fields(), lambda one: one.group):
+            lines += ["", f"[{group}]"] if group else []
+            lines += _lines((f.name, f, f.value(self.settings), f"  # {self.origin[f.path]}") for f in declared)
         for name, table in self.settings.models.items():
             lines += ["", f"[models.{_toml_key(name)}]"]
-            for path, value in _shown_table(table).items():
-                hidden = "# " if path in BY_PATH and BY_PATH[path].secret and value else ""
-                lines.append(f"{hidden}{path} = {_toml(value)}")
+            lines += _lines(
+                (path, BY_PATH[path], BY_PATH[path].value(table.settings), "") for path in sorted(table.given)
+            )
+            lines += _lines((one.name, one, one.value(table), "") for one in model_fields())
         return "\n".join(lines)
 
 
-def _shown(settings: Settings) -> dict[str, Any]:
-    """Return all settings as JSON values, nested as in the file; secrets are ``"***"``."""
-    tree: dict[str, Any] = {}
-    for one in fields():
-        value = masked(one, one.value(settings))
-        branch = tree.setdefault(one.group, {}) if one.group else tree
-        branch[one.name] = list(value) if isinstance(value, tuple) else value
-    if settings.models:
-        tree["models"] = {name: _shown_table(model) for name, model in settings.models.items()}
-    return tree
-
-
-def _shown_table(model: ModelSettings) -> dict[str, Any]:
-    """Return the keys of a table ``[models.NAME]`` as JSON values; secrets are ``"***"``."""
-    found = {path: masked(BY_PATH[path], BY_PATH[path].value(model.settings)) for path in sorted(model.given)}
-    found |= {one.name: one.value(model) for one in model_fields()}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+def _lines(found: Iterable[tuple[str, Field, Any, str]]) -> Iterator[str]:
+    """Yield a line for each key, setting, value and source."""
+    for key, one, value, where in found:
+        hidden = "# " if one.secret and value else ""
+        yield f"{hidden}{key} = {_toml(masked(one, value))}{where}"
 
 
 def resolve(
