@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 
 import pytest
@@ -22,10 +23,9 @@ def one_question(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "QUESTIONS", ("How is it in Oslo?",))
 
 
-def toured(outputs: list[str]) -> str:
-    out = io.StringIO()
-    with running([scripted(outputs)]) as gateway:
-        asyncio.run(tour(gateway.url, "scripted", out=out))
+def toured(outputs: list[str], model: str = "scripted") -> str:
+    with running([scripted(outputs)]) as gateway, contextlib.redirect_stdout(io.StringIO()) as out:
+        asyncio.run(tour(gateway.url, model))
     return out.getvalue()
 
 
@@ -48,12 +48,9 @@ def test_a_model_that_calls_what_is_not_there_and_an_engine_that_breaks() -> Non
 
 
 def test_a_gateway_that_refuses() -> None:
-    out = io.StringIO()
-    with running([scripted("x")]) as gateway:
-        asyncio.run(tour(gateway.url, "nobody", out=out))
-    assert "the model 'nobody' does not exist (models: scripted)" in out.getvalue()
+    assert "the model 'nobody' does not exist (models: scripted)" in toured(["x"], "nobody")
 
 
 def test_a_gateway_that_is_not_there() -> None:
     with pytest.raises(WireError):
-        asyncio.run(tour("http://127.0.0.1:9", "m", out=io.StringIO()))
+        asyncio.run(tour("http://127.0.0.1:9", "m"))

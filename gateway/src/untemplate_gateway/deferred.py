@@ -5,10 +5,14 @@ Any ASGI server, supervisor or cluster can run it: it is made from settings alon
 
 from __future__ import annotations
 
+import sys
+
 from .app import Gateway, create_app
 from .asgi import Receive, Scope, Send
+from .connections import allow_open_files
 from .errors import ApiError
 from .manager.opening import open_manager
+from .observe import log_to_stderr
 from .settings import Settings, SettingsError
 
 
@@ -33,6 +37,13 @@ async def open_gateway(settings: Settings) -> Gateway:
         raise SettingsError(f"{error.message}: {error.detail}" if error.detail else error.message) from None
     except (ValueError, OSError, ImportError) as error:  # files, the hub, packages
         raise SettingsError(str(error)) from None
+
+
+def prepare_process(settings: Settings) -> None:
+    """Set up the log, the limit of open files, and how often threads that compute yield to the event loop."""
+    log_to_stderr(settings)
+    allow_open_files(settings.max_connections)
+    sys.setswitchinterval(0.001)  # one millisecond instead of five
 
 
 class DeferredGateway:

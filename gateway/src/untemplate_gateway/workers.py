@@ -14,36 +14,30 @@ import multiprocessing
 import os
 import signal
 import socket
-import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 import msgspec
+from prometheus_client.multiprocess import mark_process_dead
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
 from .asgi import Receive, Send
-from .connections import ServerConfig, allow_open_files
-from .deferred import DeferredGateway
+from .connections import ServerConfig
+from .deferred import DeferredGateway, prepare_process
 from .manager.checkpoint import CheckpointError
 from .manager.loading import check_model
-from .observe import log_to_stderr
 from .settings import Settings, SettingsError
 
 _log: Final = logging.getLogger("untemplate.gateway")
-_LOADS: Final = 600
-"""Seconds in which a worker that takes the place of another must have loaded its models."""
+_SECONDS: Final = 600
+"""Time in which a worker that takes the place of another must have loaded its models."""
 
 
-def check_workers(settings: Settings) -> None:
-    """Check that the models can be served by several processes.
-
-    Raises:
-        SettingsError: a model cannot be loaded, or its engine runs in processes of its own.
-    """
+def _check(settings: Settings) -> None:
+    """Raise a `SettingsError` if the models cannot be served by several processes."""
     tables = {f"models.{name}: ": table.settings for name, table in settings.models.items()} or {"": settings}
     for where, one in tables.items():
         try:
@@ -51,8 +45,7 @@ def check_workers(settings: Settings) -> None:
         except (SettingsError, CheckpointError) as error:
             raise SettingsError(f"{where}{error}") from None
         if engine == "vllm":
-            problem = "workers: vLLM runs processes of its own; put a gateway with --upstream in front"
-            raise SettingsError(f"{where}{problem}")
+            raise SettingsError(f"{where}workers: vLLM has its own processes; put a gateway with --upstream in front")
         if engine == "llamacpp":
             _log.warning("%severy one of %d workers loads the model %s", where, settings.workers, one.model)
 
@@ -63,8 +56,6 @@ def run_workers(
     """Run the workers until a signal ends them.
 
     Args:
-        settings: with ``workers`` above 1.
-        bound: the socket to listen on.
         again: returns the settings as they are now. The address and the number of workers stay.
         ready: called once, when the first worker answers.
 
@@ -74,13 +65,13 @@ def run_workers(
     with tempfile.TemporaryDirectory(prefix="untemplate-") as folder:
 
         def config(now: Settings) -> ServerConfig:
-            check_workers(now)
+            _check(now)
             same = {name: getattr(settings, name) for name in ("host", "port", "uds", "workers")}
             if now.response_ttl and not now.response_store:
-                same["response_store"] = str(Path(folder, "responses.sqlite"))
+                same["response_store"] = os.path.join(folder, "responses.sqlite")
             now = msgspec.structs.replace(now, **same)
             return ServerConfig(
-                *(_WorkerGateway(now), now), lifespan="on", workers=now.workers, timeout_worker_healthcheck=_LOADS
+                *(_WorkerGateway(now), now), lifespan="on", workers=now.workers, timeout_worker_healthcheck=_SECONDS
             )
 
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # read by the workers when they import prometheus_client
@@ -91,16 +82,9 @@ def run_workers(
 
 
 class _Supervisor(Multiprocess):
-    """uvicorn's supervisor. It replaces workers that have ended, and at SIGHUP one after another.
+    """uvicorn's supervisor. It replaces workers that have ended, and at SIGHUP one after another."""
 
-    Args:
-        config: of the workers.
-        again: returns the configuration by the settings as they are now.
-        ready: called once, when the first worker answers.
-    """
-
-    failed = False
-    """True if a worker could not start; its log has the reason."""
+    failed = False  # True if a worker could not start; its log has the reason
 
     def __init__(
         self, config: ServerConfig, bound: socket.socket, again: Callable[[], ServerConfig], ready: Callable[[], None]
@@ -110,8 +94,6 @@ class _Supervisor(Multiprocess):
         self._ready: Callable[[], None] | None = ready
 
     def keep_subprocess_alive(self) -> None:
-        from prometheus_client.multiprocess import mark_process_dead
-
         for i, worker in enumerate(self.processes):
             if worker.process.is_alive():  # uvicorn would also end one that imports slowly
                 continue
@@ -153,9 +135,7 @@ class _WorkerGateway(DeferredGateway):
     """The gateway in a worker process."""
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        log_to_stderr(self.settings)
-        sys.setswitchinterval(0.001)
-        allow_open_files(self.settings.max_connections)
+        prepare_process(self.settings)
         if hasattr(signal, "SIGHUP"):
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
         threading.Thread(target=_end_with_supervisor, daemon=True).start()
@@ -165,6 +145,6 @@ class _WorkerGateway(DeferredGateway):
 def _end_with_supervisor() -> None:
     """End this process when its supervisor has ended: the pipe between them closes."""
     supervisor = multiprocessing.parent_process()
-    if supervisor is not None:
-        supervisor.join()
-        os.kill(os.getpid(), signal.SIGTERM)
+    assert supervisor is not None
+    supervisor.join()
+    os.kill(os.getpid(), signal.SIGTERM)

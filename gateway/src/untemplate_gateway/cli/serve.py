@@ -120,16 +120,14 @@ def run(arguments: argparse.Namespace) -> None:
     missing = [name.replace("_", "-") for name in _NEEDS if find_spec(name) is None]
     if missing:
         raise UsageError(f"serving needs {', '.join(missing)}: {install_command('untemplate-gateway')}")
-    from ..observe import log_to_stderr
+    from ..deferred import prepare_process
 
     def again() -> Settings:
         return _resolved(arguments).settings
 
     settings = resolved.settings
     _check_public(settings)
-    log_to_stderr(settings)
-    # Threads that compute yield to the event loop after one millisecond instead of five.
-    sys.setswitchinterval(0.001)
+    prepare_process(settings)
     # Bind the port before the model is loaded: an occupied port is then reported before minutes of loading.
     if settings.workers > 1:
         _run_workers(settings, again)
@@ -170,7 +168,7 @@ def _check_public(settings: Settings) -> None:
 
 
 async def _serve(settings: Settings, bound: socket.socket, show: bool, again: Callable[[], Settings]) -> None:
-    from ..connections import ServerConfig, allow_open_files, read_certificate
+    from ..connections import ServerConfig, read_certificate
     from ..deferred import open_gateway
     from ..settings import SettingsError
 
@@ -179,7 +177,6 @@ async def _serve(settings: Settings, bound: socket.socket, show: bool, again: Ca
         app = await open_gateway(settings)
     except SettingsError as error:
         raise UsageError(str(error)) from None
-    allow_open_files(settings.max_connections)
     config = ServerConfig(app, settings)
     reloading = asyncio.create_task(_at_sighup(partial(_reload, app, again, config)))
     try:
