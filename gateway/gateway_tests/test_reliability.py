@@ -247,17 +247,6 @@ class TestNonsense:
         problem = "tools, tool_choice or messages do not have the shape of Chat Completions"
         assert (refused.status_code, refused.json()["error"]["message"]) == (400, problem)
 
-    def test_requests_behind_each_other(self, shared: Running) -> None:
-        """HTTP/1.1 pipelining: every one is answered, in order."""
-        body = json.dumps(ASK).encode()
-        head = b"POST %b HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n" % (CHAT.encode(), len(body))
-        last = b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
-        with socket.create_connection(("127.0.0.1", shared.port), timeout=LONG) as client:
-            client.sendall((head + b"\r\n" + body) * 3 + last)
-            answer = b"".join(iter(lambda: client.recv(65536), b""))
-        assert answer.count(b"HTTP/1.1 200 OK") == 4
-        assert answer.endswith(b'{"status":"ok","models":{"scripted":{"status":"ok"}}}')
-
     @pytest.mark.parametrize(
         ("path", "shown"),
         [
