@@ -88,7 +88,6 @@ def test_what_is_fetched(there: Hub, name: str, files: list[str]):
     plan = hub.plan(name)
     assert list(plan.files) == files
     assert plan.size == sum(plan.files.values())
-    assert plan.revision == commit(plan.repo)
 
 
 def test_what_cannot_be_chosen(there: Hub):
@@ -220,7 +219,8 @@ def test_a_revision_that_shares_a_file(there: Hub):
     other.mkdir()
     (other / "model.gguf").symlink_to(found.path.resolve())
     (model,) = hub.cached()
-    assert hub.remove([model]) >= model.size
+    size = model.size
+    assert hub.remove([model]) >= size
     assert hub.cached() == []
 
 

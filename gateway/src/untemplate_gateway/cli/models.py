@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from untemplate._internal.cli.arguments import Command
 
     from ..manager.checkpoint import Checkpoint
-    from ..manager.hub import Cached
 
 _PULL_DESCRIPTION: Final = """\
 Fetches a model from the hub into huggingface_hub's cache. Of a GGUF repository one quantization is fetched: the one
@@ -127,20 +126,19 @@ def _list(arguments: argparse.Namespace) -> None:
 
     rows: list[tuple[str, ...]] = []
     values: list[dict[str, Any]] = []
-    for found in hub.cached():
-        checkpoint = found.checkpoint
-        parser = "" if arguments.fast else _format_of(checkpoint)
+    for checkpoint in hub.cached():
+        used, parser = checkpoint.last_used, "" if arguments.fast else _format_of(checkpoint)
         values.append(
             {
-                "name": found.name,
-                "size": found.size,
+                "name": checkpoint.name,
+                "size": checkpoint.size,
                 "format": checkpoint.kind,
                 "parser": parser or None,
-                "last_used": int(found.last_used),
+                "last_used": int(used),
                 "path": str(checkpoint.path),
             }
         )
-        rows.append((found.name, size_text(found.size), checkpoint.kind, parser, _ago(time.time() - found.last_used)))
+        rows.append((checkpoint.name, size_text(checkpoint.size), checkpoint.kind, parser, _ago(time.time() - used)))
     if arguments.json:
         print_json(values, indent=2)
         return
@@ -293,10 +291,10 @@ def _rm(arguments: argparse.Namespace) -> None:
 
     if arguments.json and not arguments.yes:
         raise UsageError("--json needs --yes, since it cannot ask")
-    wanted: dict[str, Cached] = {}
+    wanted: dict[str, Checkpoint] = {}
     there = hub.cached()
     for name in arguments.model:
-        found = [model for model in there if name in (model.name, model.checkpoint.repo)]
+        found = [model for model in there if name in (model.name, model.repo)]
         if not found:
             raise UsageError(f"{name} is not in the cache; `untemplate list` lists what is")
         wanted |= {model.name: model for model in found}

@@ -67,6 +67,11 @@ class Checkpoint:
         except OSError as error:
             raise CheckpointError(f"{error.filename}: {error.strerror or error}") from None
 
+    @property
+    def last_used(self) -> float:
+        """Return the time at which a file was last read, in seconds since the epoch."""
+        return max(file.stat().st_atime for file in self.files)
+
     @cached_property
     def gguf(self) -> Gguf | None:
         """Read the metadata of a GGUF file; ``None`` for other models.

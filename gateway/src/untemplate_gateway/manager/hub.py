@@ -22,7 +22,7 @@ from untemplate.errors import HubError
 
 from .checkpoint import Checkpoint, CheckpointError, ggufs, open_checkpoint, quantization_of, read_json, size_text
 
-__all__ = ["Cached", "HubError", "Plan", "cached", "fetch_tokenizer", "find", "is_hub_name", "plan", "pull", "remove"]
+__all__ = ["HubError", "Plan", "cached", "fetch_tokenizer", "find", "is_hub_name", "plan", "pull", "remove"]
 
 _NAME: Final = re.compile(r"(\w[\w.-]*/\w[\w.-]*?)(?::([\w./-]+))?")
 _PREFERRED: Final = ("Q4_K_M", "UD-Q4_K_XL", "Q4_K_S", "Q4_0", "MXFP4", "Q5_K_M", "Q6_K", "Q8_0", "BF16", "F16")
@@ -43,31 +43,16 @@ class Plan:
     """The files that `pull` downloads."""
 
     repo: str
-    revision: str
-    """The commit."""
     files: Mapping[str, int]
     """Path in the repository → bytes."""
     main: str
     """The GGUF file (its first part); ``""`` if the whole folder is the model."""
-    asked: str | None = None
+    revision: str | None = None
     """The branch, tag or commit that was asked for; ``None`` for ``main``."""
 
     @property
     def size(self) -> int:
         return sum(self.files.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Cached:
-    """A model in the cache."""
-
-    name: str
-    """Its name, as `find` and `untemplate serve` take it."""
-    checkpoint: Checkpoint
-    size: int
-    """Bytes of its weights."""
-    last_used: float
-    """Seconds since the epoch."""
 
 
 def is_hub_name(name: str) -> bool:
@@ -107,26 +92,25 @@ def find(name: str) -> Checkpoint | None:
     return None
 
 
-def cached() -> list[Cached]:
+def cached() -> list[Checkpoint]:
     """Return every model in the cache, sorted by name. Data sets, and models without weights on disk, are left out."""
-    found: dict[str, Cached] = {}
+    found: dict[str, Checkpoint] = {}
     for path in sorted(cache_folder().glob("models--*--*")):
         repo = path.name.removeprefix("models--").replace("--", "/")
         for folder in _snapshots(repo):
             for checkpoint in _models(folder, repo):
-                used = max(file.stat().st_atime for file in checkpoint.files)
-                found.setdefault(checkpoint.name, Cached(checkpoint.name, checkpoint, checkpoint.size, used))
+                found.setdefault(checkpoint.name, checkpoint)
     return [found[name] for name in sorted(found)]
 
 
-def remove(models: Sequence[Cached]) -> int:
+def remove(models: Sequence[Checkpoint]) -> int:
     """Delete all models of their repositories. Return the number of bytes freed.
 
     Raises:
         HubError: another model belongs to one of the repositories.
     """
-    gone, repos = {model.name for model in models}, {model.checkpoint.repo for model in models}
-    kept = [model.name for model in cached() if model.checkpoint.repo in repos and model.name not in gone]
+    gone, repos = {model.name for model in models}, {model.repo for model in models}
+    kept = [model.name for model in cached() if model.repo in repos and model.name not in gone]
     if kept:
         raise HubError(f"repositories are deleted as a whole, and {', '.join(kept)} would go as well: name it, too")
     scanned = _package().scan_cache_dir(cache_folder())
@@ -196,7 +180,7 @@ def plan(name: str, *, revision: str | None = None) -> Plan:
         info = _package().HfApi(endpoint=_endpoint()).model_info(repo, revision=revision, files_metadata=True)
     sizes = {str(file.rfilename): int(file.size or 0) for file in info.siblings or ()}
     main, files = _chosen(repo, selector, sizes)
-    return Plan(repo, str(info.sha), {file: sizes[file] for file in files}, main, revision)
+    return Plan(repo, {file: sizes[file] for file in files}, main, revision)
 
 
 def _chosen(repo: str, selector: str, sizes: Mapping[str, int]) -> tuple[str, list[str]]:
@@ -247,7 +231,7 @@ def pull(plan: Plan, *, quiet: bool = False) -> Checkpoint:
         with _explained(plan.repo):
             path = package.snapshot_download(
                 plan.repo,
-                revision=plan.asked,
+                revision=plan.revision,
                 allow_patterns=[glob.escape(file) for file in plan.files],
                 cache_dir=folder,
                 endpoint=_endpoint(),
