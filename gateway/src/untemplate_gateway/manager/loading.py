@@ -14,7 +14,6 @@ import importlib.util
 import logging
 import re
 import time
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -130,28 +129,14 @@ def _packaged(name: str) -> Path:
 # -- Models -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """Facts about a model before its engine runs."""
-
-    name: str
-    identifier: str | None
-    """The id by which the catalogue may know the model."""
-    checkpoint: Checkpoint | None
-    template: ChatTemplate | None
-    """The operator's template, otherwise the model's own, if a file contains it."""
-    given: str = ""
-    """The operator's name for an upstream's model."""
-
-
 async def _load(settings: Settings, kind: str, report: Report) -> Model:
     if kind == "openai":  # the upstream may have to be asked for the name of its model
         return await _started(_openai(settings), settings, report)
     if kind == "vllm" and settings.engine == "auto" and hub.is_hub_name(settings.model):
         kind = await asyncio.to_thread(_kind_on_hub, settings.model)
     _installed(kind, settings.model)
-    source, path = await asyncio.to_thread(_source, settings, kind, report)
-    return await _started(_engine(settings, kind, path), settings, report, source)
+    checkpoint = await asyncio.to_thread(_checked, settings, kind, report)
+    return await _started(_engine(settings, kind, checkpoint.path), settings, report, checkpoint)
 
 
 def _kind_on_hub(name: str) -> str:
@@ -183,33 +168,22 @@ def _installed(kind: str, model: str) -> None:
         raise SettingsError(f"engine: llamacpp needs xllamacpp: {install_command('untemplate-gateway', 'llamacpp')}")
 
 
-async def _started(engine: Engine, settings: Settings, report: Report, source: _Source | None = None) -> Model:
+async def _started(engine: Engine, settings: Settings, report: Report, checkpoint: Checkpoint | None = None) -> Model:
     report(f"starting {engine.kind}")
     try:
         await engine.start()
-        return await asyncio.to_thread(_model, settings, engine, source)
+        return await asyncio.to_thread(_model, settings, engine, checkpoint)
     except BaseException:
         await engine.close()
         raise
 
 
-def _source(settings: Settings, kind: str, report: Report) -> tuple[_Source, Path]:
+def _checked(settings: Settings, kind: str, report: Report) -> Checkpoint:
+    """Return the files of the model, after the preflight checks."""
     template = load_template(settings)
     checkpoint = locate(settings.model, report)
     _look(settings, kind, checkpoint, template, report)
-    source = _Source(checkpoint.name, checkpoint.repo or checkpoint.name, checkpoint, template or _own(checkpoint))
-    return source, checkpoint.path
-
-
-def _source_of_upstream(settings: Settings, served: str) -> _Source:
-    """Return the facts about an upstream's model. ``served`` is the upstream's name for it, often the hub id."""
-    template = load_template(settings)
-    name = settings.model or served
-    checkpoint = _beside_upstream(name)
-    if template is None and checkpoint is not None:
-        template = _own(checkpoint)
-    given = settings.model if checkpoint is None else checkpoint.name
-    return _Source(served or name, name, checkpoint, template, given if settings.model else "")
+    return checkpoint
 
 
 def _look(settings: Settings, kind: str, checkpoint: Checkpoint, template: ChatTemplate | None, report: Report) -> None:
@@ -253,35 +227,47 @@ def _own(checkpoint: Checkpoint) -> ChatTemplate | None:
         return None
 
 
-def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
-    if source is None:
-        source = _source_of_upstream(settings, str(getattr(engine, "model", "")))
-    template = source.template or engine.template()
+def _identified(
+    settings: Settings, engine: Engine, checkpoint: Checkpoint | None
+) -> tuple[str, tuple[str, ...], str, Checkpoint | None]:
+    """Return the name of a model, its aliases, the id by which the catalogue may know it, and its files."""
+    if checkpoint is not None:
+        return settings.name or checkpoint.name, (), checkpoint.repo or checkpoint.name, checkpoint
+    served = str(getattr(engine, "model", ""))  # the upstream's name of its model is often the hub id
+    name, identifier = served or settings.model, settings.model or served
+    checkpoint = _beside_upstream(identifier)
+    given = settings.model if checkpoint is None or not settings.model else checkpoint.name
+    if settings.name or given in ("", name, *settings.aliases):
+        return settings.name or name, (), identifier, checkpoint
+    return name, (given,), identifier, checkpoint
+
+
+def _model(settings: Settings, engine: Engine, checkpoint: Checkpoint | None) -> Model:
+    name, aliases, identifier, checkpoint = _identified(settings, engine, checkpoint)
+    own = None if checkpoint is None else _own(checkpoint)
+    template = load_template(settings) or own or engine.template()
     if template is None and settings.upstream:
         raise SettingsError(
-            f"upstream: no chat template is known for the model {source.identifier or source.name!r}; name one "
+            f"upstream: no chat template is known for the model {identifier!r}; name one "
             "(--chat-template FILE), or let the upstream render the messages (--upstream-chat URL instead of "
             "--upstream URL)"
         )
-    checkpoint = source.checkpoint
     kind = model_type_of(checkpoint, checkpoint.config if checkpoint is not None else None)
     folder = checkpoint.path if checkpoint is not None and checkpoint.kind != "gguf" else None
-    selection = choose_format(settings, template, identifier=source.identifier, model_type=kind, folder=folder)
+    selection = choose_format(settings, template, identifier=identifier, model_type=kind, folder=folder)
     generic = None if engine.takes.messages else with_tools(settings, template, selection)
     if generic is not None:
         template, selection = generic
     found = detect_capabilities(checkpoint, template=template, selection=selection)
-    name = settings.name or source.name
     # `select` has already logged its own warnings.
     log_choice(name, selection, found, warn=template is None or names_a_format(settings))
-    parser = _parser(settings, engine, source, selection, found)
+    parser = _parser(settings, engine, checkpoint, selection, found)
     engine.expect(selection.format)
     details = {} if checkpoint is None else _details(checkpoint)
     context = getattr(engine, "context_length", None) or (None if checkpoint is None else checkpoint.context_length)
-    given = source.given
     return Model(
         name=name,
-        aliases=(given,) if given and not settings.name and given != name and given not in settings.aliases else (),
+        aliases=aliases,
         engine=engine,
         parser=parser,
         template=template,
@@ -297,12 +283,12 @@ def _model(settings: Settings, engine: Engine, source: _Source | None) -> Model:
 
 
 def _parser(
-    settings: Settings, engine: Engine, source: _Source, selection: Selection, found: ModelCapabilities
+    settings: Settings, engine: Engine, checkpoint: Checkpoint | None, selection: Selection, found: ModelCapabilities
 ) -> OutputParser:
     if settings.parser_backend == "untemplate":
         return OutputParser.from_format(
             selection.format,
-            tokenizer=_vocabulary(engine, source),
+            tokenizer=_vocabulary(engine, checkpoint),
             policy=settings.output_policy(),
             special_text=engine.takes.special_text,
         )
@@ -318,15 +304,15 @@ def _parser(
         raise SettingsError(f"parser_backend: {error}") from None
 
 
-def _vocabulary(engine: Engine, source: _Source) -> Any:
+def _vocabulary(engine: Engine, checkpoint: Checkpoint | None) -> Any:
     """Return the engine's vocabulary, otherwise that of the model's files; ``None`` to find markers by text alone."""
     found = engine.vocabulary()
-    if found is not None or source.checkpoint is None:
+    if found is not None or checkpoint is None:
         return found
     if not engine.takes.token_ids:
         return None
     try:
-        return resolve_tokenizer(source.checkpoint)
+        return resolve_tokenizer(checkpoint)
     except TokenizerError as error:
         _log.warning("%s; markers cannot be distinguished from text that spells them", error)
         return None
