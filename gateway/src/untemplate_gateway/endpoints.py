@@ -10,12 +10,12 @@ from untemplate import __version__
 
 from . import gemini_endpoints, ollama_endpoints
 from . import response_endpoints as responses
-from .asgi import header, is_gemini
+from .asgi import header, is_gemini, path_of
 from .counting import count_prompt, prompt_tokens
 from .errors import ApiError, bad_request, not_found
 from .exchange import Endpoint, Exchange, Handler
 from .generation import Generation
-from .manager import Manager, Model
+from .manager import Model
 from .parsing import parse
 from .protocols import chat, ollama
 from .protocols.anthropic import MESSAGES
@@ -23,6 +23,7 @@ from .protocols.anthropic.request import read_count_tokens
 from .protocols.anthropic.response import models
 from .protocols.fields import read_as
 from .protocols.gemini import GEMINI
+from .protocols.gemini.response import model_object as gemini_model
 from .protocols.utilities import DetokenizeRequest, TokenizeRequest
 from .vector_endpoints import embed, embedding, embeddings, rerank
 
@@ -78,8 +79,8 @@ def endpoints() -> dict[tuple[str, str], Endpoint]:
         ("POST", "/v1/conversations/{id}/items"): computing("conversations", responses.add_items),
         ("GET", "/v1/conversations/{id}/items/{item}"): listing("conversations", responses.show_item),
         ("DELETE", "/v1/conversations/{id}/items/{item}"): listing("conversations", responses.delete_item),
-        ("GET", "/v1beta/models"): listing("models", gemini_endpoints.list_models),
-        ("GET", "/v1beta/models/{model:path}"): listing("models", gemini_endpoints.get_model),
+        ("GET", "/v1beta/models"): listing("models", _models),
+        ("GET", "/v1beta/models/{model:path}"): listing("models", _model),
         ("POST", "/v1beta/models/{call:path}"): gemini,
         ("POST", "/v1/models/{call:path}"): gemini,
         ("POST", "/v1/embeddings"): computing("embeddings", embeddings),
@@ -153,58 +154,62 @@ async def _openapi(exchange: Exchange) -> None:
     await exchange.reply(document(__version__))
 
 
-def _model_object(model: Model) -> dict[str, Any]:
-    shown: dict[str, Any] = {"id": model.name, "object": "model", "created": model.created, "owned_by": "untemplate"}
-    if model.context_length:
-        shown["max_model_len"] = model.context_length
-    shown["untemplate"] = {
-        "format": model.parser.format.name,
-        "engine": model.engine.kind,
-        "reasoning": model.thinks,
-        "tools": model.calls_tools,
-        "grammar": model.engine.takes.grammar,
-    }
-    return shown
+_Listed = tuple[str, Model | None, bool]
+"""A model: its name, the model unless it was never loaded, and True if it is loaded now."""
 
 
-def _all_models(manager: Manager) -> list[dict[str, Any]]:
-    """Return the objects of all models: the loaded ones, then those that a request would load."""
-    return [
-        *(_model_object(model) for model in manager.list()),
-        *(_unloaded_object(name, model) for name, model in manager.unloaded()),
-    ]
+def _model_object(name: str, model: Model | None, loaded: bool) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": name, "object": "model", "created": 0, "owned_by": "untemplate"}
+    about: dict[str, Any] = {}
+    if model is not None:
+        shown |= {"id": model.name, "created": model.created}
+        if model.context_length:
+            shown["max_model_len"] = model.context_length
+        about = {
+            "format": model.parser.format.name,
+            "engine": model.engine.kind,
+            "reasoning": model.thinks,
+            "tools": model.calls_tools,
+            "grammar": model.engine.takes.grammar,
+        }
+    return {**shown, "untemplate": about if loaded else {**about, "loaded": False}}
 
 
-def _unloaded_object(name: str, model: Model | None) -> dict[str, Any]:
-    if model is None:
-        shown: dict[str, Any] = {"id": name, "object": "model", "created": 0, "owned_by": "untemplate"}
-    else:
-        shown = _model_object(model)
-    return {**shown, "untemplate": {**shown.get("untemplate", {}), "loaded": False}}
+def _of_google(exchange: Exchange) -> bool:
+    return bool(header(exchange.scope, b"x-goog-api-client")) or is_gemini(path_of(exchange.scope))
+
+
+def _for_google(name: str, model: Model | None, _: bool) -> dict[str, Any]:
+    return gemini_model(name, model.context_length if model is not None else None)
 
 
 async def _models(exchange: Exchange) -> None:
-    if header(exchange.scope, b"x-goog-api-client"):
-        await gemini_endpoints.list_models(exchange)
+    """Return all models: the loaded ones, then those that a request would load."""
+    manager = exchange.gateway.manager
+    found: list[_Listed] = [(model.name, model, True) for model in manager.list()]
+    found += [(name, model, False) for name, model in manager.unloaded()]
+    if _of_google(exchange):
+        await exchange.reply({"models": [_for_google(*one) for one in found]})
         return
-    data = _all_models(exchange.gateway.manager)
-    if header(exchange.scope, b"anthropic-version"):
-        await exchange.reply(models(data))
-        return
-    await exchange.reply({"object": "list", "data": data})
+    data = [_model_object(*one) for one in found]
+    await exchange.reply(
+        models(data) if header(exchange.scope, b"anthropic-version") else {"object": "list", "data": data}
+    )
 
 
 async def _model(exchange: Exchange) -> None:
-    if header(exchange.scope, b"x-goog-api-client"):
-        await gemini_endpoints.get_model(exchange)
-        return
     manager, name = exchange.gateway.manager, exchange.scope["path_params"]["model"]
-    unloaded = dict(manager.unloaded())
-    wanted = manager.offered(name)
-    found = _unloaded_object(wanted, unloaded[wanted]) if wanted in unloaded else _model_object(manager.get(name))
-    if header(exchange.scope, b"anthropic-version"):
-        found = models([found])["data"][0]
-    await exchange.reply(found)
+    unloaded, wanted = dict(manager.unloaded()), manager.offered(name)
+    if wanted in unloaded:
+        one: _Listed = (wanted, unloaded[wanted], False)
+    else:
+        model = manager.get(name)
+        one = (model.name, model, True)
+    if _of_google(exchange):
+        await exchange.reply(_for_google(*one))
+        return
+    found = _model_object(*one)
+    await exchange.reply(models([found])["data"][0] if header(exchange.scope, b"anthropic-version") else found)
 
 
 # -- Tokens ------------------------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from .protocols.gemini.request import (
     plain_text,
     read_count_tokens,
 )
-from .protocols.gemini.response import model_object
 from .vector_endpoints import embedded
 
 
@@ -54,21 +53,3 @@ async def _embedded(exchange: Exchange, name: str, asked: list[EmbedContentReque
         raise bad_request("outputDimensionality", "must be the same in all requests")
     found = await embedded(exchange, name, texts, sizes.pop())
     return [{"values": vector} for vector in found.vectors]
-
-
-async def list_models(exchange: Exchange) -> None:
-    """Return all models, loaded or not."""
-    manager = exchange.gateway.manager
-    shown = [model_object(model.name, model.context_length) for model in manager.list()]
-    shown += [model_object(name, model.context_length if model else None) for name, model in manager.unloaded()]
-    await exchange.reply({"models": shown})
-
-
-async def get_model(exchange: Exchange) -> None:
-    """Return a model."""
-    manager, name = exchange.gateway.manager, exchange.scope["path_params"]["model"]
-    unloaded = dict(manager.unloaded())
-    wanted = manager.offered(name)
-    model = unloaded[wanted] if wanted in unloaded else manager.get(name)
-    found = wanted or name if model is None else model.name
-    await exchange.reply(model_object(found, model.context_length if model else None))

@@ -143,11 +143,7 @@ def _policy(policy: Policy, request: Generation) -> Policy | None:
 
 
 def _settled(model: Model, request: Generation) -> Generation:
-    """Return a request without the settings that have no effect here.
-
-    Raises:
-        ApiError: names the field that the model or engine cannot follow.
-    """
+    """Return a request without the settings that have no effect here."""
     takes, notes = model.engine.takes, request.notes
     changes: dict[str, Any] = {"reasoning_field": model.parser.policy.reasoning_field}
     names = ("stop_token_ids", "min_tokens", "ignore_eos")

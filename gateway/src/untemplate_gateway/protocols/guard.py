@@ -15,48 +15,43 @@ import re
 from typing import Final
 
 from untemplate._internal.jsontext.lexical import CONSTANT, ESCAPE_BEGUN, NUMBER, NUMBER_BEGUN, PAIRED_ESCAPE
+from untemplate._internal.jsontext.scanner import (
+    AT_STRING,
+    AT_WORD,
+    BROKEN,
+    COLON,
+    ENDED,
+    FIRST_KEY,
+    KEY,
+    VALUE,
+    JsonScanner,
+)
 
 from .arguments import INVALID_JSON
 
 _PLAIN: Final = re.compile(r'[^"\\\x00-\x1f]+')
-_SPACE: Final = re.compile(r"[ \t\n\r]+")
-_SCALAR: Final = re.compile(r"[-+.0-9A-Za-z]+")
+_SPACES: Final = " \t\n\r"
+_SCALAR: Final = re.compile(r"[-+.0-9A-Za-z]*")
 _RIGHT_SCALAR: Final = re.compile(f"{CONSTANT}|{NUMBER}")
 _SCALAR_BEGUN: Final = re.compile(f"t(?:r(?:ue?)?)?|f(?:a(?:l(?:se?)?)?)?|n(?:u(?:ll?)?)?|{NUMBER_BEGUN}")
 _MAX_BUFFER: Final = 4096
-
-# What may follow.
-_OBJECT: Final = "object"
-_FIRST_KEY: Final = "first key"
-_KEY: Final = "key"
-_COLON: Final = "colon"
-_FIRST_VALUE: Final = "first value"
-_VALUE: Final = "value"
-_NEXT: Final = "next"
-_END: Final = "end"
-_CLOSABLE: Final = (_FIRST_KEY, _FIRST_VALUE, _NEXT)
-
-
-class _InvalidError(Exception):
-    """The text is not JSON from here on."""
 
 
 class ArgumentsGuard:
     """Filters the arguments of one call."""
 
-    __slots__ = ("_buffer", "_closing", "_in_key", "_in_string", "_next", "_raw", "_stack")
+    __slots__ = ("_at", "_buffer", "_closing", "_in_key", "_in_string", "_raw", "_scanner")
 
     def __init__(self) -> None:
         self._raw: list[str] = []
+        self._scanner = JsonScanner(strict=True)
         self._buffer = ""
-        """Buffered text: a comma, a scalar or an escape that may continue, the last bracket."""
-        self._stack: list[str] = []
-        """Closing brackets of the open objects and lists."""
-        self._next = _OBJECT
-        """The tokens that may follow the sent text."""
+        """Buffered text: a comma, a scalar or an escape that may continue, the last bracket, spaces before them."""
+        self._at = 0
+        """The place in the buffer up to which it was scanned."""
         self._in_string = False
-        self._in_key = False
-        """True if the open string is a key."""
+        self._in_key: bool | None = None
+        """True if the last string is a key; ``None`` before the first one."""
         self._closing: str | None = None
         """After broken JSON, the text that leads to the further member; ``None`` before."""
 
@@ -75,97 +70,69 @@ class ArgumentsGuard:
         return f'{self._closing}"{INVALID_JSON}":{whole}}}'
 
     def _scan(self, text: str) -> str:
-        """Scan text that was not sent yet. Return the part that can be sent, and buffer the rest."""
-        state = self._next
-        i = sent = 0
-        try:
-            while i < len(text):
-                if self._in_string:
-                    end = self._string(text, i)
-                    if end is None:
-                        break
-                    i = sent = end
-                    state = self._next
-                elif space := _SPACE.match(text, i):
-                    i = space.end()
-                else:
-                    token = self._token(text, i, state)
-                    if token is None:
-                        break
-                    i, state, valid = token
-                    if valid:
-                        sent, self._next = i, state
-        except _InvalidError:
-            return self._break(text[:sent])
-        self._buffer = text[sent:]
-        if len(self._buffer) > _MAX_BUFFER:
-            return self._break(text[:sent])
+        """Scan new text after the buffered one. Return the part that can be sent, and buffer the rest."""
+        scanner, i, sent = self._scanner, self._at, 0
+        if scanner.state == VALUE and not scanner.closers and text.lstrip(_SPACES)[:1] not in ("", "{"):
+            return self._break(text, 0)
+        while i < len(text):
+            if self._in_string or scanner.state == AT_WORD:
+                end = self._string(text, i) if self._in_string else _scalar(text, i)
+                if end is None:
+                    break
+                if end < 0:
+                    return self._break(text, sent)
+                if not self._in_string:
+                    scanner.pass_token()
+                i = sent = end
+                continue
+            start, i = i, scanner.scan(text, i)
+            if scanner.state == AT_STRING:
+                self._in_string, self._in_key = True, scanner.before in (KEY, FIRST_KEY)
+                i = sent = i + 1
+                continue
+            kept = text[start:i].rstrip(_SPACES)
+            if kept.endswith(",") or scanner.state == ENDED:
+                kept = kept[:-1].rstrip(_SPACES)
+            sent = start + len(kept) if kept else sent
+            if scanner.state == BROKEN:
+                return self._break(text, sent)
+        if len(text) - sent > _MAX_BUFFER:
+            return self._break(text, sent)
+        self._buffer, self._at = text[sent:], i - sent
         return text[:sent]
 
     def _string(self, text: str, i: int) -> int | None:
-        """Return the end of the next part of a string; ``None`` if it is an escape that may continue."""
+        """Return the end of the next part of a string; ``None`` for an escape that may continue, -1 if it is wrong."""
         if found := _PLAIN.match(text, i) or PAIRED_ESCAPE.match(text, i):
             return found.end()
         if text[i] == '"':
             self._in_string = False
-            self._next = _COLON if self._in_key else _NEXT
             return i + 1
-        if ESCAPE_BEGUN.fullmatch(text, i):
-            return None
-        raise _InvalidError
+        return None if ESCAPE_BEGUN.fullmatch(text, i) else -1
 
-    def _token(self, text: str, i: int, state: str) -> tuple[int, str, bool] | None:
-        """Scan a token. Return its end, the state after it, and True if any valid JSON can follow it.
-
-        Returns ``None`` for a scalar that may continue.
-        """
-        c = text[i]
-        is_value = state in (_FIRST_VALUE, _VALUE)
-        if c == '"' and (is_value or state in (_FIRST_KEY, _KEY)):
-            self._in_string = True
-            self._in_key = not is_value
-            return i + 1, state, True
-        if c == "{" and (is_value or state == _OBJECT):
-            self._stack.append("}")
-            return i + 1, _FIRST_KEY, True
-        if c == "[" and is_value:
-            self._stack.append("]")
-            return i + 1, _FIRST_VALUE, True
-        if c == ":" and state == _COLON:
-            return i + 1, _VALUE, True
-        if c == "," and state == _NEXT:
-            return i + 1, _KEY if self._stack[-1] == "}" else _VALUE, False
-        if self._stack and c == self._stack[-1] and state in _CLOSABLE:
-            if len(self._stack) == 1:
-                return i + 1, _END, False
-            self._stack.pop()
-            return i + 1, _NEXT, True
-        if is_value:
-            return _scalar(text, i)
-        raise _InvalidError
-
-    def _break(self, sent: str) -> str:
-        out = ""
+    def _break(self, text: str, sent: int) -> str:
+        """Close what is open after the sent part of a text."""
+        scanner, out = self._scanner, ""
+        state = scanner.before if scanner.state in (AT_WORD, BROKEN) else scanner.state
         if self._in_string:
             out = '":null' if self._in_key else '"'
-        elif self._next == _COLON:
+        elif state == COLON:
             out = ":null"
-        elif self._next == _VALUE:
+        elif state == VALUE and scanner.closers[-1:] == b"}":  # in a list it follows a comma, which was not sent
             out = "null"
-        if not self._stack:
+        if not scanner.closers and state != ENDED:
             out = "{"
-        elif len(self._stack) > 1 or self._in_string or self._next != _FIRST_KEY:
-            out += "".join(reversed(self._stack[1:])) + ","
+        elif self._in_key is not None:
+            out += scanner.closers[:0:-1].decode() + ","
         self._closing = out
         self._in_string = False
-        return sent
+        return text[:sent]
 
 
-def _scalar(text: str, i: int) -> tuple[int, str, bool] | None:
-    found = _SCALAR.match(text, i)
-    if found is None:
-        raise _InvalidError
-    at_end = found.end() == len(text)
-    if not (_SCALAR_BEGUN if at_end else _RIGHT_SCALAR).fullmatch(text, i, found.end()):
-        raise _InvalidError
-    return None if at_end else (found.end(), _NEXT, True)
+def _scalar(text: str, i: int) -> int | None:
+    """Return the end of a number or constant; ``None`` if it may continue, -1 if it is wrong."""
+    end = _SCALAR.match(text, i).end()  # type: ignore[union-attr] # it matches no text, too
+    at_end = end == len(text)
+    if not (_SCALAR_BEGUN if at_end else _RIGHT_SCALAR).fullmatch(text, i, end):
+        return -1
+    return None if at_end else end

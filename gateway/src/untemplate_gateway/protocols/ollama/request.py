@@ -203,11 +203,7 @@ def load_of(body: dict[str, Any], *, chat: bool) -> Load | None:
 
 
 def _unloads(keep_alive: float | str | None) -> bool:
-    """True if ``keep_alive`` (seconds, or a duration such as ``1h30m``) is 0.
-
-    Raises:
-        ApiError: it is not a duration.
-    """
+    """True if ``keep_alive`` (seconds, or a duration such as ``1h30m``) is 0."""
     if isinstance(keep_alive, str):
         if keep_alive.strip("0123456789.+-hmsnuµ") or not any(c in "0123456789" for c in keep_alive):
             raise bad_request("keep_alive", "must be seconds or a duration (5m)")

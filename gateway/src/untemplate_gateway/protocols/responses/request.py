@@ -123,11 +123,8 @@ class CallOutputItem(Closed, tag_field="type", tag="function_call_output", ignor
     output: Annotated[str | Parts, about("The result.", expected="a string or a list of parts")]
 
 
-class CustomOutputItem(Closed, tag_field="type", tag="custom_tool_call_output", ignored="id name"):
+class CustomOutputItem(CallOutputItem, tag="custom_tool_call_output"):
     """The result of a call of a custom tool."""
-
-    call_id: Annotated[str, about("Id of the call.")]
-    output: Annotated[str | Parts, about("The result.", expected="a string or a list of parts")]
 
 
 class ShellOutputItem(Closed, tag_field="type", tag="local_shell_call_output", ignored="status"):
@@ -297,9 +294,6 @@ def _summary(given: ReasoningEffort | None) -> str | None:
 def _prepared(body: dict[str, Any], notes: Notes) -> dict[str, Any]:
     """Return the body with the type of every item, which messages may leave out, and without items and tools that only
     OpenAI's servers know.
-
-    Raises:
-        ApiError: an item refers to a response that is not stored.
     """
     if not isinstance(body, dict):
         return body
