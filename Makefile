@@ -60,7 +60,14 @@ test-scaling: $(STAMP) ## Redis, Ray Serve and traces with the real packages (op
 	@.venv-scaling/bin/pip install -qq . './gateway[redis,otel,ray-serve]' pytest pytest-xdist hypothesis httpx openai
 	@PYTHONPATH=src:gateway/src .venv-scaling/bin/python -m pytest gateway/gateway_tests/scaling
 
-test-edge: $(STAMP) ## the files of deploy/ for nginx and HAProxy, in the real ones of Debian (opt-in; apt-get, in build/edge)
+# The ends of the range in gateway/pyproject.toml.
+UVICORN_ENDS := uvicorn==0.51.0 uvicorn<0.55
+
+test-edge: $(STAMP) ## behind nginx and HAProxy of Debian, and on the oldest and newest uvicorn (opt-in; apt-get, in build/edge)
+	@for end in $(foreach end,$(UVICORN_ENDS),'$(end)'); do rm -rf build/edge/uvicorn && \
+	    $(BIN)/pip install -qq --no-deps --target build/edge/uvicorn "$$end" && \
+	    PYTHONPATH=$(CURDIR)/build/edge/uvicorn $(PYTEST) -n 2 gateway/gateway_tests/test_connections.py \
+	        gateway/gateway_tests/test_workers.py gateway/gateway_tests/test_app.py || exit 1; done
 	@mkdir -p build/edge/packages && cd build/edge/packages && { test -x ../usr/sbin/haproxy || { \
 	    apt-get download -qq nginx haproxy liblua5.3-0 libopentracing-c-wrapper0 libopentracing1 && \
 	    for package in *.deb; do dpkg -x $$package .. || exit 1; done; }; }

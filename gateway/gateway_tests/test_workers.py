@@ -93,7 +93,8 @@ def test_sighup_reads_the_settings_again(tmp_path: Path):
             file.write_text(wrong)
             process.send_signal(signal.SIGHUP)
             assert soon(lambda problem=problem: problem in errors.read_text()), errors.read_text()  # type: ignore[misc]
-            assert (models(), set(workers(process))) == ({"hermes"}, first)
+            assert models() == {"hermes"}
+            assert soon(lambda: set(workers(process)) == first)  # a list of child processes may leave one out
         file.write_text('model = "replay:mistral"')
         process.send_signal(signal.SIGHUP)
         assert soon(lambda: "reload: all workers are replaced" in errors.read_text())
