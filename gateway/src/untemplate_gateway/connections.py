@@ -204,8 +204,8 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._waits_no_more()
-        self._clear_timer()
-        self._clear_stalled()
+        self._set_timer()
+        self.resume_writing()
         super().connection_lost(exc)
 
     def _waits(self) -> None:
@@ -303,7 +303,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             self._refuse(400, "the request has no Host header")
             return
         self._head = 0
-        self._clear_timer()
+        self._set_timer()
         if self.cycle is not None and not self.cycle.response_complete:
             # It comes before the answer to the last one, which is the last on this connection. Reading continues:
             # otherwise it would not be noticed that the client has left.
@@ -328,7 +328,7 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
         self._waits_no_more()
         super().on_message_complete()
         if self.cycle.response_complete:  # the unread body has ended: the connection can be used again
-            self._clear_timer()
+            self._set_timer()
             self._waits()
             self._unset_keepalive_if_required()
             self.timeout_keep_alive_task = self.loop.call_later(
@@ -354,24 +354,17 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._clear_stalled()
-
-    # -- Deadlines ---------------------------------------------------------------------------------------------------
-
-    def _set_timer(self, seconds: float) -> None:
-        self._clear_timer()
-        if seconds:
-            self._timer = self.loop.call_later(seconds, self._late)
-
-    def _clear_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _clear_stalled(self) -> None:
         if self._stalled is not None:
             self._stalled.cancel()
             self._stalled = None
+
+    # -- Deadlines ---------------------------------------------------------------------------------------------------
+
+    def _set_timer(self, seconds: float = 0.0) -> None:
+        """Set the deadline; 0: there is none."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(seconds, self._late) if seconds else None
 
     def _late(self) -> None:
         self._timer = None

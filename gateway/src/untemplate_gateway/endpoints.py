@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from html import escape
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from . import response_endpoints as responses
 from .asgi import header, is_gemini, path_of
 from .counting import count_prompt, prompt_tokens
 from .errors import ApiError, bad_request, not_found
-from .exchange import Endpoint, Exchange, Handler
+from .exchange import Endpoint, Exchange
 from .generation import Generation
 from .manager import Model
 from .parsing import parse
@@ -42,15 +43,9 @@ def dialect_of(path: str) -> str:
 def endpoints() -> dict[tuple[str, str], Endpoint]:
     """Return the endpoints by method and path."""
 
-    def monitoring(name: str, handle: Handler, *, open: bool = True) -> Endpoint:
-        return Endpoint(name, handle, limited=False, open=open, counted=False)
-
-    def listing(name: str, handle: Handler) -> Endpoint:
-        return Endpoint(name, handle, limited=False)
-
-    def computing(name: str, handle: Handler) -> Endpoint:
-        return Endpoint(name, handle, reads_body=True)
-
+    monitoring = partial(Endpoint, limited=False, open=True, counted=False)
+    listing = partial(Endpoint, limited=False)
+    computing = partial(Endpoint, reads_body=True)
     gemini = Endpoint(GEMINI.name, gemini_endpoints.call, reads_body=True, traced=True)
     return {
         ("GET", "/"): monitoring("root", _root),

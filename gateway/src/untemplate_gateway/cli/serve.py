@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from untemplate._internal.cli.common import UsageError, print_text, table
 from untemplate._internal.installed import install_command
 from untemplate._internal.terminal import coloured, painted
+from untemplate.errors import SettingsError
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -96,23 +97,26 @@ def _settings_as_options() -> dict[str, str]:
 
 
 def _resolved(arguments: argparse.Namespace) -> Resolved:
-    from ..settings import SettingsError
     from ..settings.sources import resolve
 
     given = vars(arguments)
     flags = {name.removeprefix("setting "): value for name, value in given.items() if name.startswith("setting ")}
     if "model" in given:
         flags["model"] = given["model"]
-    try:
-        return resolve(file=arguments.config, flags=flags)
-    except SettingsError as error:
-        raise UsageError(str(error)) from None
+    return resolve(file=arguments.config, flags=flags)
 
 
 # -- Serving ------------------------------------------------------------------------------------------------------
 
 
 def run(arguments: argparse.Namespace) -> None:
+    try:
+        _run(arguments)
+    except SettingsError as error:
+        raise UsageError(str(error)) from None
+
+
+def _run(arguments: argparse.Namespace) -> None:
     resolved = _resolved(arguments)
     if arguments.show_settings:
         print_text(resolved.to_toml())
@@ -120,6 +124,8 @@ def run(arguments: argparse.Namespace) -> None:
     missing = [name.replace("_", "-") for name in _NEEDS if find_spec(name) is None]
     if missing:
         raise UsageError(f"serving needs {', '.join(missing)}: {install_command('untemplate-gateway')}")
+    from uvicorn.loops.auto import auto_loop_factory
+
     from ..deferred import prepare_process
 
     def again() -> Settings:
@@ -130,21 +136,13 @@ def run(arguments: argparse.Namespace) -> None:
     prepare_process(settings)
     # Bind the port before the model is loaded: an occupied port is then reported before minutes of loading.
     if settings.workers > 1:
-        _run_workers(settings, again)
-        return
-    with _bound(settings) as bound, asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(settings, bound, arguments.tour, again))
+        from ..workers import run_workers
 
-
-def _run_workers(settings: Settings, again: Callable[[], Settings]) -> None:
-    from ..settings import SettingsError
-    from ..workers import run_workers
-
-    try:
         with _bound(settings) as bound:
             run_workers(settings, bound, again, lambda: _greet_of_workers(_url(settings, bound), settings))
-    except SettingsError as error:
-        raise UsageError(str(error)) from None
+        return
+    with _bound(settings) as bound, asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+        runner.run(_serve(settings, bound, arguments.tour, again))
 
 
 def _greet_of_workers(url: str, settings: Settings) -> None:
@@ -170,13 +168,9 @@ def _check_public(settings: Settings) -> None:
 async def _serve(settings: Settings, bound: socket.socket, show: bool, again: Callable[[], Settings]) -> None:
     from ..connections import ServerConfig, read_certificate
     from ..deferred import open_gateway
-    from ..settings import SettingsError
 
-    try:
-        read_certificate(None, settings)
-        app = await open_gateway(settings)
-    except SettingsError as error:
-        raise UsageError(str(error)) from None
+    read_certificate(None, settings)
+    app = await open_gateway(settings)
     config = ServerConfig(app, settings)
     reloading = asyncio.create_task(_at_sighup(partial(_reload, app, again, config)))
     try:
@@ -294,15 +288,6 @@ def _bound(settings: Settings) -> Iterator[socket.socket]:
             hint = "; --port 0 chooses a free one" if not path and error.errno == errno.EADDRINUSE else ""
             raise UsageError(f"{where}: {error.strerror or error}{hint}") from None
         yield bound
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's event loop, if uvloop is installed (it does not exist for Windows)."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
 
 
 def _url(settings: Settings, bound: socket.socket) -> str:
