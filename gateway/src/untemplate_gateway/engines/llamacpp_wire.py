@@ -89,12 +89,7 @@ class _Answer(msgspec.Struct, gc=False):
     error: _Error | None = None
 
 
-class _Refusal(msgspec.Struct):
-    error: _Error
-
-
 _ANSWER: Final = msgspec.json.Decoder(_Answer)
-_REFUSAL: Final = msgspec.json.Decoder(_Refusal)
 
 
 def piece_of(event: bytes, logprobs: int | None) -> EngineChunk:
@@ -108,7 +103,7 @@ def piece_of(event: bytes, logprobs: int | None) -> EngineChunk:
     except msgspec.DecodeError:
         raise EngineError("llama.cpp sent an invalid event") from None
     if answer.error is not None:
-        raise refused(answer.error.code, event)
+        raise refused(answer.error.code, answer.error.message)
     likely = None
     if logprobs is not None and answer.completion_probabilities is not None:
         likely = [
@@ -131,12 +126,8 @@ def piece_of(event: bytes, logprobs: int | None) -> EngineChunk:
     return EngineChunk(answer.content, answer.tokens, reason, likely, usage)
 
 
-def refused(status: int, body: bytes) -> ApiError:
+def refused(status: int, message: str) -> ApiError:
     """Return the error for a request that llama.cpp refuses."""
-    try:
-        message = decoded(_REFUSAL, body).error.message
-    except msgspec.DecodeError:
-        message = body[:200].decode("utf-8", "replace")
     if status == 501 or "is not OAI compatible" in message:
         return ApiError(501, f"llama.cpp: {message}", code="not_supported")
     too_long = ("context" in message and "exceed" in message) or "is too large to process" in message

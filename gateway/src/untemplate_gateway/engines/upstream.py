@@ -25,6 +25,7 @@ from ..errors import ApiError
 from ..request_context import current
 from .admission import STEP, Turn, Turns
 from .base import Embeddings, Engine, EngineError, Health, Job, Scores, Takes
+from .chunks import decoded
 from .llamacpp_wire import image_marker, refused
 from .servers import SERVERS, UNKNOWN, Server
 from .vectors import embeddings_of, scores_of
@@ -38,6 +39,7 @@ _BYTES: Final = 4
 """Bytes of a request for a token of its prompt, as turns are priced before the server has counted it."""
 _LONGEST_WAIT: Final = 10.0
 """Seconds. If a server asks for a longer wait, the request is not repeated."""
+_ANY: Final = msgspec.json.Decoder()
 
 
 class Upstream(Engine):
@@ -366,9 +368,9 @@ class Upstream(Engine):
         upstream: their text goes to the log.
         """
         status = response.status
-        if self.server == "llama.cpp" and (400 <= status < 600) and status not in _KEY_REFUSED:
-            return refused(status, body)
         text, about = _problem(response, body)
+        if self.server == "llama.cpp" and (400 <= status < 600) and status not in _KEY_REFUSED:
+            return refused(status, text)
         headers = {"Retry-After": response.headers["retry-after"]} if "retry-after" in response.headers else {}
         detail = f"{self.url} answers HTTP {status}: {text}"
         if status in _KEY_REFUSED:
@@ -453,6 +455,6 @@ def _wait(header: str | None, attempt: int) -> float:
 def _value(body: bytes) -> Any:
     """Return a JSON value; ``None`` if the text is not JSON."""
     try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        return decoded(_ANY, body)
+    except msgspec.DecodeError:
         return None
