@@ -19,7 +19,7 @@ from untemplate_gateway.manager import Manager, Model, hub, loading
 from untemplate_gateway.manager.checkpoint import CheckpointError
 from untemplate_gateway.manager.choices import choose_engine, choose_format, load_template
 from untemplate_gateway.manager.opening import open_manager
-from untemplate_gateway.settings import LlamaCpp, Replay, Settings, SettingsError, Vllm
+from untemplate_gateway.settings import LlamaCpp, ModelSettings, Replay, Settings, SettingsError, Vllm
 
 from .fake_hub import fake_hub
 from .fakes import FakeEngine
@@ -148,6 +148,16 @@ def test_replay_offers_every_format():
 def test_replay_of_one_format():
     (model,) = served(Settings(model="replay:hermes", name="mine", replay=Replay(speed=0)))
     assert (model.name, model.details["parser"]) == ("mine", model.parser.format.name)
+
+
+def test_an_alias_of_two_models():
+    models = {
+        name: ModelSettings(settings=Settings(model="replay:hermes", name=name), aliases=(f"of-{name}",))
+        for name in "ab"
+    }
+    assert problem(Settings(models=models, aliases={"of-b": "a"})) == (
+        "models: the name 'of-b' of model 'b' belongs to another model"
+    )
 
 
 def test_replay_of_a_file(tmp_path: Path):

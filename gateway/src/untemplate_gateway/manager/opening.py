@@ -57,7 +57,7 @@ async def reload_models(manager: Manager, settings: Settings, report: Report) ->
         models = await load_models(settings, report)
         await manager.change(*models)
         return tuple(model.name for model in models)
-    manager.offers.change(await _offers(settings), max_loaded=settings.max_loaded)
+    await _change(manager, settings)
     for name in _at_start(settings):
         with contextlib.suppress(ApiError):  # has been logged
             await manager.offers.ensure(name)
@@ -71,7 +71,7 @@ async def _offer(manager: Manager, settings: Settings) -> None:
         SettingsError: a model cannot be served; the message names it.
         Exception: as `open_manager`.
     """
-    manager.offers.change(await _offers(settings), max_loaded=settings.max_loaded)
+    await _change(manager, settings)
     for name in _at_start(settings):
         try:
             await manager.offers.load(name)
@@ -80,6 +80,14 @@ async def _offer(manager: Manager, settings: Settings) -> None:
         except ApiError as error:
             problem = f"models.{name}: {error.message}{f': {error.detail}' if error.detail else ''}"
             raise SettingsError(problem) from None
+
+
+async def _change(manager: Manager, settings: Settings) -> None:
+    offers = await _offers(settings)
+    try:
+        manager.offers.change(offers, max_loaded=settings.max_loaded)
+    except ValueError as error:
+        raise SettingsError(f"models: {error}") from None
 
 
 async def _offers(settings: Settings) -> list[Offer]:
