@@ -45,8 +45,8 @@ class WireError(Exception):
         self.kind = kind
 
 
-class _Connection(asyncio.Protocol):
-    """One connection. The parser's callbacks are its methods."""
+class Response(asyncio.Protocol):
+    """One connection, and the response that it carries now. The parser's callbacks are its methods."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
@@ -167,6 +167,30 @@ class _Connection(asyncio.Protocol):
             self.transport.resume_reading()
         return data
 
+    async def body(self, limit: int = 16 * 1024 * 1024) -> bytes:
+        """Return the whole body.
+
+        Raises:
+            WireError: the connection broke, or the body is longer than ``limit`` bytes.
+        """
+        parts: list[bytes] = []
+        size = 0
+        while data := await self.read():
+            parts.append(data)
+            size += len(data)
+            if size > limit:
+                raise WireError("protocol", f"the response is longer than {limit} bytes")
+        return b"".join(parts)
+
+    async def rest(self) -> None:
+        """Read to the end of the body, so that the connection can be used again; give up after a short wait."""
+        try:
+            async with asyncio.timeout(_LINGER):
+                while await self.read():
+                    pass
+        except (TimeoutError, WireError):
+            pass
+
     def end(self) -> bool:
         """End the request. Return True if the connection can be used again."""
         if self._timer is not None:
@@ -206,43 +230,6 @@ class _Connection(asyncio.Protocol):
             self.abort()
         else:
             self._timer = self._loop.call_later(max(left, 0.001), self._tick, silence)
-
-
-class Response:
-    """A response whose head has arrived."""
-
-    __slots__ = ("_connection", "headers", "read", "status")
-
-    def __init__(self, connection: _Connection) -> None:
-        self._connection = connection
-        self.status = connection.status
-        self.headers = connection.headers
-        self.read = connection.read
-        """Return the received part of the body; empty at its end. A coroutine; raises `WireError`."""
-
-    async def body(self, limit: int = 16 * 1024 * 1024) -> bytes:
-        """Return the whole body.
-
-        Raises:
-            WireError: the connection broke, or the body is longer than ``limit`` bytes.
-        """
-        parts: list[bytes] = []
-        size = 0
-        while data := await self.read():
-            parts.append(data)
-            size += len(data)
-            if size > limit:
-                raise WireError("protocol", f"the response is longer than {limit} bytes")
-        return b"".join(parts)
-
-    async def rest(self) -> None:
-        """Read to the end of the body, so that the connection can be used again; give up after a short wait."""
-        try:
-            async with asyncio.timeout(_LINGER):
-                while await self.read():
-                    pass
-        except (TimeoutError, WireError):
-            pass
 
 
 class Client:
@@ -292,8 +279,8 @@ class Client:
             raise ValueError(f"{wrong!r} is not allowed in a URL, a key or a header") from None
         self._connect_timeout = connect_timeout
         self._read_timeout = read_timeout
-        self._idle: list[_Connection] = []
-        self._all: set[_Connection] = set()
+        self._idle: list[Response] = []
+        self._all: set[Response] = set()
         self._slots = asyncio.Semaphore(max_connections)
         self._context: ssl.SSLContext | None = None
 
@@ -321,14 +308,14 @@ class Client:
         async with self._slots:
             connection = await self._sent(data, silence)
             try:
-                yield Response(connection)
+                yield connection
             finally:
                 if connection.end():
                     self._idle.append(connection)
                 else:
                     self._all.discard(connection)
 
-    async def _sent(self, data: bytes, silence: float) -> _Connection:
+    async def _sent(self, data: bytes, silence: float) -> Response:
         """Return a connection on which the request was sent and the head of the response has arrived."""
         while True:
             connection, fresh = await self._connection()
@@ -344,7 +331,7 @@ class Client:
                 raise
             return connection
 
-    async def _connection(self) -> tuple[_Connection, bool]:
+    async def _connection(self) -> tuple[Response, bool]:
         now = asyncio.get_running_loop().time()
         while self._idle:
             connection = self._idle.pop()
@@ -358,7 +345,7 @@ class Client:
         try:
             async with asyncio.timeout(self._connect_timeout):
                 _, connection = await loop.create_connection(
-                    _Connection, self._host, self._port, ssl=self._context if self._tls else None
+                    Response, self._host, self._port, ssl=self._context if self._tls else None
                 )
         except TimeoutError:
             raise WireError("connect", f"no connection within {self._connect_timeout:g} s") from None
