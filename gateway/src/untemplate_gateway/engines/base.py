@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from untemplate._internal.tokens.decoding import SpecialText
 from untemplate.format import Format
 from untemplate.grammar import Grammar
 from untemplate.messages import DeltaMessage
@@ -45,8 +44,6 @@ class Takes(msgspec.Struct, frozen=True, kw_only=True):
     images: str | None = None
     """Text of a prompt that stands for an image (``Job.images``), or ``""`` if the chat template writes it; ``None`` if
     the engine takes no images next to a prompt."""
-    special_text: SpecialText = "kept"
-    """``kept`` if its text contains special tokens, otherwise ``stripped``."""
 
 
 class Job(msgspec.Struct, kw_only=True):

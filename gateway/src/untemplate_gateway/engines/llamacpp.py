@@ -300,7 +300,7 @@ def _vocabulary(path: Path) -> tuple[ModelTokenizer | None, dict[int, str]]:
     """Return the vocabulary and the tokens that end an output. llama.cpp reports errors in the file."""
     try:
         file = read_gguf(path)
-        vocabulary, tokens = gguf_vocabulary(file, str(path))
+        vocabulary, tokens = gguf_vocabulary(file)
         ids = [file.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom")]
     except (GgufError, OSError):
         return None, {}

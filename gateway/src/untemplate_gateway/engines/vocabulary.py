@@ -13,14 +13,12 @@ class ModelTokenizer:
     Args:
         vocab: token → id, special tokens included.
         added: the tokens that are not made by merges.
-        source: the file that it was read from.
     """
 
-    def __init__(self, vocab: Mapping[str, int], added: Iterable[str], source: str) -> None:
+    def __init__(self, vocab: Mapping[str, int], added: Iterable[str]) -> None:
         self._vocab = dict(vocab)
         self.size = 1 + max(self._vocab.values(), default=-1)
         self._added = {self._vocab[text]: text for text in added if text in self._vocab}
-        self.source = source
 
     def get_vocab(self) -> dict[str, int]:
         return self._vocab
@@ -29,11 +27,8 @@ class ModelTokenizer:
         """Return the added tokens: text that spells one of their names is no marker."""
         return self._added
 
-    def __repr__(self) -> str:
-        return f"ModelTokenizer({self.source!r}, {len(self._vocab)} tokens)"
 
-
-def gguf_vocabulary(file: Gguf, source: str) -> tuple[ModelTokenizer, list[str]]:
+def gguf_vocabulary(file: Gguf) -> tuple[ModelTokenizer, list[str]]:
     """Return the vocabulary of a GGUF file, and its tokens by id.
 
     Raises:
@@ -42,6 +37,4 @@ def gguf_vocabulary(file: Gguf, source: str) -> tuple[ModelTokenizer, list[str]]
     tokens = file.get("tokenizer.ggml.tokens")
     if not isinstance(tokens, list) or not tokens:
         raise GgufError("the GGUF file has no vocabulary")
-    return ModelTokenizer(
-        {str(text): i for i, text in enumerate(tokens)}, control_tokens(file).values(), source
-    ), tokens
+    return ModelTokenizer({str(text): i for i, text in enumerate(tokens)}, control_tokens(file).values()), tokens

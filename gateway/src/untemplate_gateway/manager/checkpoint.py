@@ -51,10 +51,6 @@ class Checkpoint:
     repo: str = ""
     """The hub id; ``""`` if the model is not from the hub."""
 
-    @property
-    def folder(self) -> Path:
-        return self.path.parent if self.kind == "gguf" else self.path
-
     @cached_property
     def size(self) -> int:
         """Return the size of the weights in bytes.

@@ -290,7 +290,6 @@ def _parser(
             selection.format,
             tokenizer=_vocabulary(engine, checkpoint),
             policy=settings.output_policy(),
-            special_text=engine.takes.special_text,
         )
     from untemplate.integrations._vllm_parsers import VllmOutputParser
 

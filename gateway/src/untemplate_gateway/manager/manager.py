@@ -107,7 +107,6 @@ class Lease:
     async def __aenter__(self) -> Model:
         self._slot = slot = await self._manager._running_slot(self._name)
         slot.requests += 1
-        slot.last_used = self._manager.slots.now()
         assert slot.loaded is not None
         return slot.loaded
 

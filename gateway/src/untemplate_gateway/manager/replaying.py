@@ -47,7 +47,7 @@ def replay_models(settings: Settings) -> list[Model]:
             Model(
                 name=called,
                 engine=engine,
-                parser=OutputParser.from_format(fmt, tokenizer=engine.tokenizer, policy=policy, special_text="kept"),
+                parser=OutputParser.from_format(fmt, tokenizer=engine.tokenizer, policy=policy),
                 template=given or engine.template(),
                 created=int(time.time()),
                 aliases=("replay",) if not models and called != "replay" else (),

@@ -40,8 +40,6 @@ class Slot:
     """Number of running requests."""
     since: float
     """Time of the last change of state, in seconds since the epoch."""
-    last_used: float | None = None
-    """Time at which the last request began, in seconds since the epoch."""
     idle_since: float = 0.0
     """Time at which the last request ended, or the model was loaded."""
     local: bool = False

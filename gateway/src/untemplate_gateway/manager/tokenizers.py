@@ -56,7 +56,7 @@ def _of_folder(folder: Path, looked: list[str]) -> ModelTokenizer | None:
     for pattern, read in readers.items():
         for path in sorted(folder.glob(pattern)):
             try:
-                return ModelTokenizer(*read(path), str(path))
+                return ModelTokenizer(*read(path))
             except (ValueError, LookupError, TypeError, OSError) as error:
                 looked.append(f"{path.name}: {error or type(error).__name__}")
     if not looked:
@@ -115,7 +115,7 @@ def _added(folder: Path) -> dict[str, int]:
 
 def _of_gguf(path: Path, looked: list[str]) -> ModelTokenizer | None:
     try:
-        return gguf_vocabulary(read_gguf(path), str(path))[0]
+        return gguf_vocabulary(read_gguf(path))[0]
     except (GgufError, OSError) as error:
         looked.append(str(error))
         return None
