@@ -30,7 +30,8 @@ from .manager import Model
 from .notes import Notes
 from .observe import NotesLog, RawLog, Record, log_request
 from .protocols import dialects
-from .protocols.base import Dialect, Writer
+from .protocols.base import Dialect
+from .protocols.encoding import Writer
 from .protocols.gemini import GEMINI
 from .protocols.responses import RESPONSES
 from .request_context import RequestContext, current

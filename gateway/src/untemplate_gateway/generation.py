@@ -147,6 +147,9 @@ class TokenLogprob(msgspec.Struct, gc=False):
     id: int | None = None
 
 
+Logprobs = list[TokenLogprob] | None
+
+
 class Usage(msgspec.Struct, gc=False):
     """Numbers of tokens, and times."""
 

@@ -30,7 +30,7 @@ from .preparing import Prepared
 from .prompt import Prompt
 
 if TYPE_CHECKING:
-    from .protocols.base import Writer
+    from .protocols.encoding import Writer
 
 _Steps = tuple[int, list[Step]]
 """The index of a choice, and what a chunk adds to it."""

@@ -5,7 +5,8 @@ There is a package for each API. ``request.py`` declares the fields of its reque
 no I/O, no engine, no clock.
 """
 
-from .base import Dialect, Writer
+from .base import Dialect
+from .encoding import Writer
 
 __all__ = ["Dialect", "Writer", "dialects"]
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from untemplate.messages import DeltaMessage
 
 from ..errors import unsupported
-from ..generation import Ended, Generation, Meta, TokenLogprob, Usage
+from ..generation import Ended, Generation, Logprobs, Meta, TokenLogprob, Usage
 from ..notes import Notes
 from .base import Dialect
 from .encoding import ChunkWriter, encode_text
@@ -155,8 +155,7 @@ class CompletionsWriter(ChunkWriter):
 
     def __init__(self, request: Generation, meta: Meta) -> None:
         fixed = {"id": f"cmpl-{meta.id}", "object": "text_completion", "created": meta.created, "model": meta.model}
-        super().__init__(request, fixed, choices=request.choices, field=b"text", nothing=b'""')
-        self._meta = meta
+        super().__init__(request, meta, fixed, choices=request.choices, field=b"text", nothing=b'""')
         self._sent = [0] * request.choices
 
     def begin(self, usage: Usage) -> bytes:
@@ -171,9 +170,7 @@ class CompletionsWriter(ChunkWriter):
                 events.append(before + encode_text(text) + self._after)
         return b"".join(events)
 
-    def delta(
-        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
-    ) -> bytes:
+    def delta(self, choice: int, delta: DeltaMessage, logprobs: Logprobs = None, ids: Sequence[int] = ()) -> bytes:
         text = delta.content or ""
         after = self._after
         if logprobs is not None or ids:

@@ -16,7 +16,7 @@ import msgspec
 from untemplate.messages import DeltaMessage, DeltaToolCall
 
 from ..errors import ApiError
-from ..generation import Ended, Generation, Meta, TokenLogprob, Usage
+from ..generation import Ended, Generation, Logprobs, Meta, TokenLogprob, Usage
 from .objects import error_object, reports_of, usage_object
 
 EVENT_STREAM: Final = "text/event-stream; charset=utf-8"
@@ -73,7 +73,47 @@ def timestamp(seconds: int) -> str:
 # -- Parts of writers --------------------------------------------------------------------------------------------
 
 
-class ChunkWriter:
+class Writer:
+    """Writes one streamed response. Each method returns the bytes to send; empty for nothing.
+
+    ``begin`` comes first; then any number of ``delta``, and one ``finish`` for each choice, in any order between
+    choices; then ``end``. After ``error`` nothing follows: it closes what is open as far as the dialect can.
+    """
+
+    media_type = EVENT_STREAM
+    ping = COMMENT
+    """Bytes that keep a silent connection alive and mean nothing; empty if the media type allows no ping."""
+    _ended: Ended
+    """The last choice that has ended."""
+
+    def __init__(self, request: Generation, meta: Meta) -> None:
+        self._request = request
+        self._meta = meta
+
+    def begin(self, usage: Usage) -> bytes:
+        """Begin the response. ``usage`` holds the tokens of the prompt, 0 if they are not known yet."""
+        return b""
+
+    def delta(self, choice: int, delta: DeltaMessage, logprobs: Logprobs = None, ids: Sequence[int] = ()) -> bytes:
+        """Write one delta, which has either one of the texts or tool calls.
+
+        Args:
+            ids: of the tokens since the last delta, if the request asks for them.
+        """
+        raise NotImplementedError
+
+    def finish(self, ended: Ended) -> bytes:
+        self._ended = ended
+        return b""
+
+    def end(self, usage: Usage) -> bytes:
+        raise NotImplementedError
+
+    def error(self, error: ApiError) -> bytes:
+        return b"data: " + encode(error_object(error)) + b"\n\n" + DONE
+
+
+class ChunkWriter(Writer):
     """Writes the streams of Chat Completions and Completions: chunks of one choice each, made of prebuilt bytes.
 
     Only the text of a delta is encoded anew.
@@ -85,13 +125,10 @@ class ChunkWriter:
         nothing: its value in the last chunk of a choice.
     """
 
-    media_type = EVENT_STREAM
-    ping = COMMENT
-
     def __init__(
-        self, request: Generation, fixed: dict[str, Any], *, choices: int, field: bytes, nothing: bytes
+        self, request: Generation, meta: Meta, fixed: dict[str, Any], *, choices: int, field: bytes, nothing: bytes
     ) -> None:
-        self._request = request
+        super().__init__(request, meta)
         self._head = b"data: " + encode(fixed)[:-1] + b',"choices":['
         self._before = [self._head + b'{"index":%d,"%b":' % (i, field) for i in range(choices)]
         self._nothing = nothing
@@ -116,28 +153,16 @@ class ChunkWriter:
             return DONE
         return self._head + b'],"usage":' + encode(usage_object(usage)) + b"}\n\n" + DONE
 
-    def error(self, error: ApiError) -> bytes:
-        return b"data: " + encode(error_object(error)) + b"\n\n" + DONE
 
-
-class ItemWriter:
+class ItemWriter(Writer):
     """Writes streams of items (text, reasoning, calls) of which one is open at a time."""
 
-    media_type = EVENT_STREAM
-    ping = COMMENT
+    _kind = ""
+    """Kind of the open item: ``content``, ``reasoning``, ``tool_call``; ``""`` if none is open."""
+    _head = b""
+    """Bytes before the text of a delta of the open item."""
 
-    def __init__(self, request: Generation, meta: Meta) -> None:
-        self._request = request
-        self._meta = meta
-        self._kind = ""
-        """Kind of the open item: ``content``, ``reasoning``, ``tool_call``; ``""`` if none is open."""
-        self._head = b""
-        """Bytes before the text of a delta of the open item."""
-        self._ended: Ended | None = None
-
-    def delta(
-        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
-    ) -> bytes:
+    def delta(self, choice: int, delta: DeltaMessage, logprobs: Logprobs = None, ids: Sequence[int] = ()) -> bytes:
         text, kind = delta.content, self._kind
         if text is not None and logprobs is None and kind == "content":
             return self._append(text)

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Final, Literal
 
 from untemplate.messages import DeltaMessage
 
-from ..errors import ApiError, bad_request, unsupported
-from ..generation import Ended, Generation, Meta, TokenLogprob, Usage
+from ..errors import bad_request, unsupported
+from ..generation import Ended, Generation, Logprobs, Meta, TokenLogprob, Usage
 from ..notes import Notes
 from .base import Dialect
-from .encoding import COMMENT, DONE, EVENT_STREAM, encode
+from .encoding import DONE, Writer, encode
 from .fields import about, read_as, unknown
 from .objects import error_object, logprob_object, reports_of, usage_object
 from .parameters import (
@@ -154,15 +154,11 @@ def _end(request: Generation, ended: Ended) -> dict[str, Any]:
     }
 
 
-class GenerateWriter:
+class GenerateWriter(Writer):
     """Writes events."""
 
-    media_type = EVENT_STREAM
-    ping = COMMENT
-
     def __init__(self, request: Generation, meta: Meta) -> None:
-        self._request = request
-        self._meta = meta
+        super().__init__(request, meta)
         self._fixed = {"request_id": _id(request, meta), "output_mode": _mode(request)}
 
     def begin(self, usage: Usage) -> bytes:
@@ -172,9 +168,7 @@ class GenerateWriter:
     def _event(self, choices: list[dict[str, Any]], **values: Any) -> bytes:
         return b"data: " + encode({**self._fixed, "choices": choices, **values}) + b"\n\n"
 
-    def delta(
-        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
-    ) -> bytes:
+    def delta(self, choice: int, delta: DeltaMessage, logprobs: Logprobs = None, ids: Sequence[int] = ()) -> bytes:
         part = _choice(self._request, choice, ids, delta.content, logprobs)
         return self._event([{**part, "finish_reason": None, "stop_reason": None}])
 
@@ -187,9 +181,6 @@ class GenerateWriter:
     def end(self, usage: Usage) -> bytes:
         last = self._event([], usage=usage_object(usage)) if self._request.include_usage else b""
         return last + DONE
-
-    def error(self, error: ApiError) -> bytes:
-        return b"data: " + encode(error_object(error)) + b"\n\n" + DONE
 
 
 GENERATE = Dialect(

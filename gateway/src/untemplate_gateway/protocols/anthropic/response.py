@@ -192,14 +192,12 @@ class MessagesWriter(ItemWriter):
         return self._close()
 
     def end(self, usage: Usage) -> bytes:
-        ended = self._ended
-        assert ended is not None  # finish() comes first
-        reason, stop = _stop(ended)
+        reason, stop = _stop(self._ended)
         closing = {
             "type": "message_delta",
             "delta": {"stop_reason": reason, "stop_sequence": stop},
             "usage": _usage(usage),
-            **reports_of(self._request, ended),
+            **reports_of(self._request, self._ended),
         }
         return event("message_delta", closing) + event("message_stop", {"type": "message_stop"})
 

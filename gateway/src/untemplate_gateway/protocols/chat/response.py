@@ -8,7 +8,7 @@ from typing import Any, Final
 from untemplate._internal.reasoning_field import name_reasoning
 from untemplate.messages import DeltaMessage, ParsedOutput
 
-from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
+from ...generation import Ended, Generation, Logprobs, Meta, TokenLogprob, Usage
 from ..encoding import ChunkWriter, HeldCall, HeldCalls, encode, encode_text
 from ..objects import logprob_object, reports_of, usage_object
 from ..tools import custom_call
@@ -71,12 +71,11 @@ class ChatWriter(ChunkWriter):
             "created": meta.created,
             "model": meta.model,
         }
-        super().__init__(request, fixed, choices=request.n, field=b"delta", nothing=b"{}")
+        super().__init__(request, meta, fixed, choices=request.n, field=b"delta", nothing=b"{}")
         self._content = [before + b'{"content":' for before in self._before]
         self._text_after = b"}" + self._after
         self._arguments_after = b"}}]}" + self._after
         self._reasoning_field = request.reasoning_field
-        self._meta = meta
         field = _REASONING.get(request.reasoning_field)
         self._reasoning = None if field is None else [before + field for before in self._before]
         """``None`` if reasoning does not go to a single field of its own."""
@@ -93,9 +92,7 @@ class ChatWriter(ChunkWriter):
         first, *further = self._before
         return b"".join([first + role + after, *[before + role + self._after for before in further]])
 
-    def delta(
-        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
-    ) -> bytes:
+    def delta(self, choice: int, delta: DeltaMessage, logprobs: Logprobs = None, ids: Sequence[int] = ()) -> bytes:
         if ids:
             shown = name_reasoning(delta.model_dump(exclude_none=True), self._reasoning_field)
             found = None if logprobs is None else logprobs_object(logprobs)
@@ -127,9 +124,7 @@ class CustomCallWriter(ChatWriter):
         self._names = _custom_tools(request)
         self._calls = HeldCalls()
 
-    def delta(
-        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
-    ) -> bytes:
+    def delta(self, choice: int, delta: DeltaMessage, logprobs: Logprobs = None, ids: Sequence[int] = ()) -> bytes:
         if not delta.tool_calls:
             return super().delta(choice, delta, logprobs, ids)
         ended: list[HeldCall] = []

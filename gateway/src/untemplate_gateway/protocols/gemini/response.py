@@ -15,9 +15,9 @@ from typing import Any, Final
 from untemplate.messages import DeltaMessage
 
 from ...errors import ApiError
-from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
+from ...generation import Ended, Generation, Logprobs, Meta, Usage
 from ..arguments import arguments_object
-from ..encoding import COMMENT, EVENT_STREAM, HeldCall, HeldCalls, encode, is_cut
+from ..encoding import HeldCall, HeldCalls, Writer, encode, is_cut
 from ..objects import merged_items, reports_of
 
 _REASONS: Final = {"length": "MAX_TOKENS", "content_filter": "SAFETY", "error": "OTHER"}
@@ -105,28 +105,19 @@ def _call(call: HeldCall, *, cut: bool = False) -> dict[str, Any]:
     return {"functionCall": {"id": call.id, "name": call.name, "args": arguments_object(call.arguments, cut=cut)}}
 
 
-class EventWriter:
+class EventWriter(Writer):
     """Writes a stream as server-sent events (``alt=sse``)."""
 
-    media_type = EVENT_STREAM
-    ping = COMMENT
-
     def __init__(self, request: Generation, meta: Meta) -> None:
-        self._request = request
-        self._meta = meta
+        super().__init__(request, meta)
         self._calls = HeldCalls()
-        self._ended: list[tuple[Ended, list[dict[str, Any]]]] = []
+        self._all_ended: list[tuple[Ended, list[dict[str, Any]]]] = []
         """The choices that have ended, each with its last parts."""
 
     def _frame(self, value: dict[str, Any]) -> bytes:
         return b"data: " + encode(value) + b"\r\n\r\n"
 
-    def begin(self, usage: Usage) -> bytes:
-        return b""
-
-    def delta(
-        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
-    ) -> bytes:
+    def delta(self, choice: int, delta: DeltaMessage, logprobs: Logprobs = None, ids: Sequence[int] = ()) -> bytes:
         parts: list[dict[str, Any]] = []
         if delta.reasoning or delta.content:  # what follows a call shows that it is whole
             parts += map(_call, self._calls.end(choice))
@@ -141,13 +132,13 @@ class EventWriter:
         return self._frame({"candidates": [_candidate(choice, parts)], **_names(self._meta)})
 
     def finish(self, ended: Ended) -> bytes:
-        self._ended.append((ended, [_call(call, cut=is_cut(ended)) for call in self._calls.end(ended.index)]))
+        self._all_ended.append((ended, [_call(call, cut=is_cut(ended)) for call in self._calls.end(ended.index)]))
         return b""
 
     def end(self, usage: Usage) -> bytes:
         candidates = [
             {**_candidate(one.index, parts), "finishReason": _reason(one), **reports_of(self._request, one)}
-            for one, parts in self._ended
+            for one, parts in self._all_ended
         ]
         return self._frame({"candidates": candidates, "usageMetadata": _usage(usage), **_names(self._meta)})
 

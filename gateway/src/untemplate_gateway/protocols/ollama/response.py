@@ -12,9 +12,9 @@ from typing import Any
 from untemplate.messages import DeltaMessage
 
 from ...errors import ApiError
-from ...generation import Ended, Generation, Meta, TokenLogprob, Usage
+from ...generation import Ended, Generation, Logprobs, Meta, Usage
 from ..arguments import arguments_object
-from ..encoding import HeldCall, HeldCalls, encode, encode_text, is_cut, timestamp
+from ..encoding import HeldCall, HeldCalls, Writer, encode, encode_text, is_cut, timestamp
 from ..objects import logprob_object, reports_of
 from .context import to_numbers
 from .request import Load
@@ -96,39 +96,29 @@ def _done(request: Generation, ended: Ended, usage: Usage) -> dict[str, Any]:
 # -- The stream --------------------------------------------------------------------------------------------------
 
 
-class _Writer:
+class _Writer(Writer):
     """Writes lines of JSON."""
 
     media_type = "application/x-ndjson"
     ping = b""
 
     def __init__(self, request: Generation, meta: Meta, content: bytes, thinking: bytes, close: bytes) -> None:
-        self._request = request
+        super().__init__(request, meta)
         self._fixed = {"model": meta.model, "created_at": timestamp(meta.created)}
         start = encode(self._fixed)[:-1]
         self._content = start + content
         self._thinking = start + thinking
         self._tail = close + b',"done":false}\n'
         self._close = close
-        self._ended: Ended | None = None
 
-    def begin(self, usage: Usage) -> bytes:
-        return b""
-
-    def _text(self, head: bytes, text: str, logprobs: list[TokenLogprob] | None) -> bytes:
+    def _text(self, head: bytes, text: str, logprobs: Logprobs) -> bytes:
         if logprobs is None:
             return head + encode_text(text) + self._tail
         found = encode([logprob_object(token) for token in logprobs])
         return head + encode_text(text) + self._close + b',"logprobs":' + found + b',"done":false}\n'
 
-    def finish(self, ended: Ended) -> bytes:
-        self._ended = ended
-        return b""
-
     def _last(self, usage: Usage, output: dict[str, Any]) -> bytes:
-        ended = self._ended
-        assert ended is not None  # finish() comes first
-        return encode({**self._fixed, **output, **_done(self._request, ended, usage)}) + b"\n"
+        return encode({**self._fixed, **output, **_done(self._request, self._ended, usage)}) + b"\n"
 
     def error(self, error: ApiError) -> bytes:
         return encode(error_object(error)) + b"\n"
@@ -147,9 +137,7 @@ class ChatWriter(_Writer):
         )
         self._calls = HeldCalls()
 
-    def delta(
-        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
-    ) -> bytes:
+    def delta(self, choice: int, delta: DeltaMessage, logprobs: Logprobs = None, ids: Sequence[int] = ()) -> bytes:
         if delta.tool_calls is None and choice not in self._calls:
             if delta.content is not None:
                 return self._text(self._content, delta.content, logprobs)
@@ -189,12 +177,9 @@ class GenerateWriter(_Writer):
     def __init__(self, request: Generation, meta: Meta) -> None:
         super().__init__(request, meta, b',"response":', b',"response":"","thinking":', b"")
 
-    def delta(
-        self, choice: int, delta: DeltaMessage, logprobs: list[TokenLogprob] | None = None, ids: Sequence[int] = ()
-    ) -> bytes:
+    def delta(self, choice: int, delta: DeltaMessage, logprobs: Logprobs = None, ids: Sequence[int] = ()) -> bytes:
         out = self._text(self._thinking, delta.reasoning, None) if delta.reasoning else b""
         return out + self._text(self._content, delta.content, logprobs) if delta.content else out
 
     def end(self, usage: Usage) -> bytes:
-        assert self._ended is not None
         return self._last(usage, {"response": "", **_context(self._request, self._ended)})

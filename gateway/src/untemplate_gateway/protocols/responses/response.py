@@ -324,9 +324,7 @@ class ResponsesWriter(ItemWriter):
         return self._close(_item_status(ended.parsed, _status(ended)))
 
     def end(self, usage: Usage) -> bytes:
-        ended = self._ended
-        assert ended is not None  # finish() comes first
-        status = _status(ended)
+        ended, status = self._ended, _status(self._ended)
         response = _response(self._request, self._meta, status, self._output, usage=usage, ended=ended)
         _keep(self._request, response)
         return self._event(f"response.{status}", response=response)
@@ -334,7 +332,7 @@ class ResponsesWriter(ItemWriter):
     def error(self, error: ApiError) -> bytes:
         """Write ``response.failed`` with the output so far, then ``error``, which some clients expect instead."""
         out = self._close("incomplete")
-        ended = self._ended
+        ended: Ended | None = getattr(self, "_ended", None)
         code = _ERROR_CODES.get(error.status, "server_error")
         response = _response(
             self._request,
