@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,11 @@ COUNTS = "untemplate_counts"
 # Programs that tests start run this checkout, whichever one is installed.
 _SOURCES = [str(Path(__file__).parents[1] / folder) for folder in ("src", "gateway/src")]
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), *_SOURCES)))
+# Each httpx client reads all certificates of the public authorities, 20 ms of work, and no test asks a public server.
+os.environ.pop("SSL_CERT_FILE", None)
+os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
+# All Formats together have more patterns than `re` keeps, and dropping the oldest of them costs more than keeping them.
+re._MAXCACHE = 1 << 20  # type: ignore[attr-defined]
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -50,9 +56,15 @@ def what_all_outputs_share_stays_as_it_is() -> Iterator[None]:
     assert lists == before
 
 
+def pytest_collection() -> None:
+    """Collect no garbage while tests are collected: they live as long as the run."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Leave all tests, which live as long as the run, out of the collections of garbage that tests ask for."""
+    """Leave all tests out of later collections of garbage."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

@@ -166,20 +166,19 @@ def count_words(text: str) -> int:
     return len(WORDS.findall(text))
 
 
-def findings(paths: Iterable[Path]) -> Iterator[tuple[str, Passage, str]]:
+def findings(passages: Iterable[Passage]) -> Iterator[tuple[str, Passage, str]]:
     """Yield (kind, passage, the words in question) for everything that is found."""
-    for path in paths:
-        for passage in passages(path):
-            if passage.docstring and NOUN_OPENER.match(passage.text):
-                yield "docstring opens with What, Whether, Who", passage, passage.text[:60]
-            for kind, pattern in PHRASES.items():
-                for found in pattern.finditer(passage.text):
-                    yield kind, passage, passage.text[max(0, found.start() - 40) : found.end() + 30]
-            for found in DANGLING.finditer(passage.text):
-                yield "dangling citation", passage, found[0]
-            for sentence in sentences(passage.text):
-                if count_words(sentence) > LONG:
-                    yield "long sentence", passage, f"{count_words(sentence)} words: {sentence[:80]}…"
+    for passage in passages:
+        if passage.docstring and NOUN_OPENER.match(passage.text):
+            yield "docstring opens with What, Whether, Who", passage, passage.text[:60]
+        for kind, pattern in PHRASES.items():
+            for found in pattern.finditer(passage.text):
+                yield kind, passage, passage.text[max(0, found.start() - 40) : found.end() + 30]
+        for found in DANGLING.finditer(passage.text):
+            yield "dangling citation", passage, found[0]
+        for sentence in sentences(passage.text):
+            if len(sentence) > LONG and count_words(sentence) > LONG:
+                yield "long sentence", passage, f"{count_words(sentence)} words: {sentence[:80]}…"
 
 
 @dataclass(frozen=True)
@@ -193,10 +192,10 @@ class Figures:
 
 def measure(paths: Iterable[Path], show: bool = False) -> Figures:
     """Count the findings in some files."""
-    paths = list(paths)
-    words = sum(count_words(passage.text) for path in paths for passage in passages(path))
+    found = [passage for path in paths for passage in passages(path)]
+    words = sum(count_words(passage.text) for passage in found)
     counts: Counter[str] = Counter()
-    for kind, passage, text in findings(paths):
+    for kind, passage, text in findings(found):
         counts[kind] += 1
         if show:
             print(f"{passage.place}: {kind}: {text}")

@@ -19,7 +19,7 @@ RECORDS: list[dict[str, Any]] = [vector for vector in vectors() if "/corpus." in
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["id"])
 def test_means_exactly_this(record: dict[str, Any], count: Any) -> None:
-    parsed = check(record["format"], record["output"], **{key: record[key] for key in CONTEXT})
+    parsed = check(record["format"], record["output"], cuts=40, **{key: record[key] for key in CONTEXT})
     calls = [
         {"name": call.function.name, "arguments": call.function.arguments, "status": call.status}
         for call in parsed.tool_calls

@@ -104,8 +104,8 @@ def agree(name: str, count: int | None) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_whole_and_streamed_agree(name: str) -> None:
-    """Five outputs a policy: each of the 24 meets each policy in about twenty formats."""
-    agree(name, 5)
+    """Two outputs a policy: each of the 24 meets each policy in about ten formats."""
+    agree(name, 2)
 
 
 @pytest.mark.exhaustive

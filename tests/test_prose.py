@@ -34,7 +34,7 @@ def test_every_kind_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         "X = 1  # noqa: told\n",
         "utf-8",
     )
-    found = [kind for kind, _, _ in prose.findings([module])]
+    found = [kind for kind, _, _ in prose.findings(prose.passages(module))]
     assert sorted(found) == sorted([*prose.PHRASES, "docstring opens with What, Whether, Who", "dangling citation"])
 
 
@@ -44,4 +44,4 @@ def test_sentences_are_measured_without_code(tmp_path: Path, monkeypatch: pytest
     page.write_text(
         f"# Title\n\n{'word ' * 40}end.\nShort one. `{'word ' * 50}` too.\n\n```\n{'word ' * 50}\n```\n", "utf-8"
     )
-    assert [text.split(":")[0] for _, _, text in prose.findings([page])] == ["41 words"]
+    assert [text.split(":")[0] for _, _, text in prose.findings(prose.passages(page))] == ["41 words"]

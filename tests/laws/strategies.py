@@ -60,7 +60,8 @@ NAMES = [tool["function"]["name"] for tool in TOOLS]
 
 
 def formats() -> dict[str, Format]:
-    """Return the catalogue's Formats by an id: each name's own, and reasoning alone if tools have the same name.
+    """Return the catalogue's Formats by an id: each name's own, and reasoning alone if tools have the same name. The
+    first of those that differ only in their name stands for all.
 
     Reasoning that a Format leaves in the content is apart here; tests/laws/test_reasoning.py has the law for it.
     """
@@ -69,7 +70,10 @@ def formats() -> dict[str, Format]:
         found.setdefault(entry.name, named(entry.name))
         if entry.kind == "reasoning" and replace(entry.format, name="x") != replace(found[entry.name], name="x"):
             found[f"{entry.name}-reasoning"] = entry.format
-    return {name: apart(fmt) for name, fmt in found.items()}
+    first: dict[Format, str] = {}
+    for name, fmt in found.items():
+        first.setdefault(apart(replace(fmt, name="x")), name)
+    return {name: apart(found[name]) for name in first.values()}
 
 
 def apart(fmt: Format) -> Format:

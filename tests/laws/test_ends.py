@@ -55,7 +55,7 @@ def close_of(channels: Channels) -> str:
 
 def text_of(fmt: Format, raw: str, **context: object) -> tuple[str, list[str]]:
     """Return (reasoning and content, codes) of an output without calls, after every law was checked on it."""
-    parsed: ParsedOutput = check(fmt, raw, roundtrip=False, finish_reason="length", **context)
+    parsed: ParsedOutput = check(fmt, raw, cuts=24, roundtrip=False, finish_reason="length", **context)
     assert parsed.tool_calls == []
     return (parsed.reasoning or "") + (parsed.content or ""), [d.code for d in parsed.diagnostics]
 

@@ -37,7 +37,7 @@ def test_messages_read_back(formats: st.SearchStrategy[Format]) -> None:
 
 @EVERY
 def test_outputs(formats: st.SearchStrategy[Format]) -> None:
-    @settings(max_examples=40)
+    @settings(max_examples=25)
     @given(st.data(), formats.filter(usable), OFFERED)
     def law(data: st.DataObject, fmt: Format, tools: Any) -> None:
         check(fmt, data.draw(st.one_of(noise(fmt), sketches(fmt))), tools=tools, cuts=16)

@@ -3,9 +3,6 @@ four times the text. Quadratic work would be sixteen times."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-
 import pytest
 
 from untemplate import OutputParser
@@ -38,26 +35,15 @@ def steps(parser: OutputParser, text: str, ids: list[int] | None = None) -> int:
                 stream.feed(letter)
         stream.finish()
 
-    # What happens once in the process, such as a collection of garbage, is in one of two counts.
-    return min(function_calls(run) for _ in range(2))
+    return function_calls(run)
 
 
 @pytest.mark.parametrize("fmt", CALLS.values(), ids=list(CALLS))
 def test_near_misses_take_linear_work(fmt: Format) -> None:
     parser = OutputParser.from_format(fmt)
     for unit in near_misses(fmt):
-        small, large = (steps(parser, (unit * size)[:size]) for size in (300, 1200))
+        _, small, large = (steps(parser, (unit * size)[:size]) for size in (20, 200, 800))
         assert large < 8 * small, (unit, small, large)
-
-
-def different() -> Iterator[tuple[str, Format]]:
-    """Yield one Format of those that differ only by name."""
-    seen: list[Format] = []
-    for name, fmt in CALLS.items():
-        bare = replace(fmt, name="x")
-        if bare not in seen:
-            seen.append(bare)
-            yield name, fmt
 
 
 def beginnings(fmt: Format) -> list[str]:
@@ -97,13 +83,12 @@ def is_linear(fmt: Format, before: str, unit: str, way: str) -> bool:
         text = before + (unit * size)[:size]
         return steps(parser, text, None if tokenizer is None else tokenizer.encode(text))
 
-    small, large = map(work, SIZES)
+    _, small, large = map(work, (20, *SIZES))  # what is made once is in the first
     return large < 7 * small or work(4 * SIZES[1]) < 7 * large
 
 
 SIZES = (600, 2400)
 """Where most of what is looked ahead ends before the first."""
-DIFFERENT = dict(different())
 
 
 @pytest.mark.parametrize(
@@ -121,7 +106,7 @@ def test_repeated_markers_that_took_quadratic_work(name: str, before: str, unit:
     assert is_linear(FORMATS[name], before, unit, way)
 
 
-@pytest.mark.parametrize("fmt", DIFFERENT.values(), ids=list(DIFFERENT))
+@pytest.mark.parametrize("fmt", CALLS.values(), ids=list(CALLS))
 def test_a_repeated_opener_in_a_value_takes_linear_work(fmt: Format) -> None:
     call = written(fmt)
     opener = next((text.strip() for text in literals(fmt) if text.strip() and call.startswith(text.strip())), call[:1])
@@ -151,7 +136,7 @@ def copies_linearly(fmt: Format, before: str, unit: str) -> bool:
     return large < 7 * small or work(4 * COPIED_SIZES[1]) < 7 * large
 
 
-@pytest.mark.parametrize("fmt", DIFFERENT.values(), ids=list(DIFFERENT))
+@pytest.mark.parametrize("fmt", CALLS.values(), ids=list(CALLS))
 def test_a_repeated_close_in_a_value_is_copied_once(fmt: Format) -> None:
     """At each close of a tagged value that was not its own, all of it was copied again."""
     call = written(fmt).rstrip()
@@ -179,19 +164,19 @@ def test_white_space_that_waits_is_copied_once(before: str, space: str) -> None:
             run()
             return bytes_copied(run)
 
-        small, large = work(2000), work(8000)
+        small, large = work(800), work(3200)
         assert large < 7 * small, (fmt.name, small, large)
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("fmt", DIFFERENT.values(), ids=list(DIFFERENT))
+@pytest.mark.parametrize("fmt", CALLS.values(), ids=list(CALLS))
 def test_repeated_markers_are_copied_once(fmt: Format) -> None:
     pairs = [(before, unit) for before in beginnings(fmt) for unit in units(fmt)]
     assert [pair for pair in pairs if not copies_linearly(fmt, *pair)] == []
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("fmt", DIFFERENT.values(), ids=list(DIFFERENT))
+@pytest.mark.parametrize("fmt", CALLS.values(), ids=list(CALLS))
 def test_repeated_markers_take_linear_work(fmt: Format) -> None:
     slow = [
         (before, unit, way)
@@ -233,16 +218,16 @@ def reports_linearly(parser: OutputParser, before: str, unit: str, tools: bool) 
     return all(more < 7 * less for less, more in zip(large, work(384), strict=True))
 
 
-@pytest.mark.parametrize("fmt", DIFFERENT.values(), ids=list(DIFFERENT))
+@pytest.mark.parametrize("fmt", CALLS.values(), ids=list(CALLS))
 def test_reports_take_linear_work(fmt: Format) -> None:
     parser = OutputParser.from_format(fmt)
-    chosen = reported(fmt)[len(fmt.name) % 14 :: 14]
+    chosen = reported(fmt)[len(fmt.name) % 20 :: 20]
     before = content(fmt) + "x "
     assert [unit for unit in chosen if not reports_linearly(parser, before, unit, tools=len(unit) % 2 == 0)] == []
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("fmt", DIFFERENT.values(), ids=list(DIFFERENT))
+@pytest.mark.parametrize("fmt", CALLS.values(), ids=list(CALLS))
 def test_all_reports_take_linear_work(fmt: Format) -> None:
     parser = OutputParser.from_format(fmt)
     slow = [

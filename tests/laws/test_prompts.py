@@ -34,12 +34,12 @@ def test_both_start_states(fmt: Format) -> None:
     assert fmt.turn.start is not None
     close = fmt.reasoning.close.text
     raw = f"One.{close}Two."
-    check(fmt, raw, {"reasoning": "One.", "content": "Two."}, prompt=opened(fmt))
+    check(fmt, raw, {"reasoning": "One.", "content": "Two."}, prompt=opened(fmt), cuts=12)
     check(fmt, "Two.", {"content": "Two."}, prompt=opened(fmt) + close)
     check(fmt, "One.", {"reasoning": "One."}, prompt=opened(fmt), finish_reason="length")
     assert fmt.reasoning.open is not None
     whole = fmt.reasoning.open.text + raw
-    check(fmt, whole, {"reasoning": "One.", "content": "Two."}, prompt=fmt.turn.start.text)
+    check(fmt, whole, {"reasoning": "One.", "content": "Two."}, prompt=fmt.turn.start.text, cuts=12)
     check(fmt, "Two.", {"content": "Two."}, prompt=fmt.turn.start.text)
 
 
@@ -48,7 +48,7 @@ def test_a_prefill_is_part_of_the_message(fmt: Format) -> None:
     assert fmt.reasoning is not None
     prompt = opened(fmt) + "On"
     raw = f"e.{fmt.reasoning.close.text}Two."
-    check(fmt, raw, {"reasoning": "One.", "content": "Two."}, prompt=prompt, prefill="On")
+    check(fmt, raw, {"reasoning": "One.", "content": "Two."}, prompt=prompt, prefill="On", cuts=12)
 
 
 @EVERY

@@ -25,7 +25,7 @@ def markers(fmt: Format) -> tuple[str, str]:
 
 def outcome(fmt: Format, raw: str) -> tuple[str | None, str | None, list[str]]:
     """Return (reasoning, content, codes) of an output that begins in content, after every law was checked on it."""
-    parsed = check(fmt, raw, roundtrip=False)
+    parsed = check(fmt, raw, cuts=24, roundtrip=False)
     return parsed.reasoning, parsed.content, [d.code for d in parsed.diagnostics]
 
 
