@@ -197,14 +197,13 @@ def _show(arguments: argparse.Namespace) -> None:
         return
     checked = preflight(checkpoint)
     if arguments.json:
-        template = None if found.chat_template is None else found.chat_template
         print_json(
             {
                 "name": checkpoint.name,
                 **details,
                 "capabilities": found.to_dict(),
                 "preflight": checked.to_dict(),
-                "chat_template": template,
+                "chat_template": found.chat_template,
             },
             indent=2,
         )

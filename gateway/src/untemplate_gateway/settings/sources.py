@@ -84,7 +84,9 @@ def resolve(
     origin = {one.path: "default" for one in fields()}
     where_from = os.fspath(file) if file else ""
     tree = _read(where_from) if where_from else {}
-    tables = _subtables(tree.pop("models", {}), where_from)
+    tables = tree.pop("models", {})
+    if not isinstance(tables, dict):
+        raise SettingsError(f"{where_from}: models is a table of tables: [models.NAME]")
     for path, value, where in (
         *_from_file(tree, where_from),
         *_from_environment(variables),
@@ -171,17 +173,10 @@ _OF_A_MODEL: Final = {
 """Key of a table ``[models.NAME]`` → field."""
 
 
-def _subtables(tables: Any, path: str) -> dict[str, dict[str, Any]]:
-    if not isinstance(tables, dict):
-        raise SettingsError(f"{path}: models is a table of tables: [models.NAME]")
-    for name, table in tables.items():
-        if not isinstance(table, dict):
-            raise SettingsError(f"{path}: models.{name} is a table: [models.{name}]")
-    return tables
-
-
-def _model(name: str, table: Mapping[str, Any], shared: Mapping[str, Any], path: str) -> ModelSettings:
+def _model(name: str, table: Any, shared: Mapping[str, Any], path: str) -> ModelSettings:
     """Return the settings of one model: those of its table, otherwise those of the file."""
+    if not isinstance(table, dict):
+        raise SettingsError(f"{path}: models.{name} is a table: [models.{name}]")
     if not name:
         raise SettingsError(f"{path}: the name of a model must not be empty: [models.NAME]")
     values = {path: value for path, value in shared.items() if path in _OF_A_MODEL}
