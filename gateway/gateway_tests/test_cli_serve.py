@@ -431,6 +431,8 @@ def test_sighup_changes_the_tables_of_models(tmp_path: Path):
 @pytest.mark.skipif(os.name != "posix", reason="needs Unix sockets")
 def test_a_unix_socket(tmp_path: Path):
     path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as killed:  # a server that was killed has left its file
+        killed.bind(str(path))
     with serving("replay:hermes", "--uds", str(path)) as (_, greeting):
         assert f"untemplate serves on http://localhost ({path})\n" in greeting
         assert f"curl -N --unix-socket {path} http://localhost/v1/chat/completions" in greeting
