@@ -4,8 +4,8 @@ A model that answers requests is an immutable `Model`. To change one, load anoth
 its running requests.
 """
 
-from .manager import Lease, Manager
+from .manager import Manager
 from .model import Loader, Model, Report
 from .slots import Slot
 
-__all__ = ["Lease", "Loader", "Manager", "Model", "Report", "Slot"]
+__all__ = ["Loader", "Manager", "Model", "Report", "Slot"]

@@ -11,9 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
-from types import TracebackType
 from typing import Final
 
 from untemplate._internal.suggestions import close_names, did_you_mean
@@ -94,36 +94,6 @@ class Names:
         return f"{which}{did_you_mean(close_names(name, known, 1))} (models: {self.listed()})"
 
 
-class Lease:
-    """A request's lease of a model: ``async with manager.use(name) as model``."""
-
-    __slots__ = ("_manager", "_name", "_slot")
-
-    def __init__(self, manager: Manager, name: str) -> None:
-        self._manager = manager
-        self._name = name
-        self._slot: Slot | None = None
-
-    async def __aenter__(self) -> Model:
-        self._slot = slot = await self._manager._running_slot(self._name)
-        slot.requests += 1
-        assert slot.loaded is not None
-        return slot.loaded
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        slot, self._slot = self._slot, None
-        assert slot is not None
-        slot.requests -= 1
-        if slot.requests:
-            return
-        slot.idle_since = self._manager.slots.now()
-        if slot.state == "draining":
-            slot.idle.set()
-        self._manager.slots.freed.set()
-
-
 class Manager:
     """All models that requests can name.
 
@@ -153,7 +123,8 @@ class Manager:
 
     # -- Requests ------------------------------------------------------------------------------------------------
 
-    def use(self, name: str = "") -> Lease:
+    @asynccontextmanager
+    async def use(self, name: str = "") -> AsyncIterator[Model]:
         """Lease a model for one request: ``async with manager.use(name) as model``.
 
         Args:
@@ -163,7 +134,18 @@ class Manager:
             ApiError: on entering: 404 if the name is unknown (the message lists the models), 400 if there is no name
                 but several models, 503 if the model is still being loaded or the gateway is shutting down.
         """
-        return Lease(self, name)
+        slot = await self._running_slot(name)
+        assert slot.loaded is not None
+        slot.requests += 1
+        try:
+            yield slot.loaded
+        finally:
+            slot.requests -= 1
+            if not slot.requests:
+                slot.idle_since = self.slots.now()
+                if slot.state == "draining":
+                    slot.idle.set()
+                self.slots.freed.set()
 
     def offered(self, name: str) -> str | None:
         """Return the name of the model that requests for a name load, if it is one of the offered ones."""
