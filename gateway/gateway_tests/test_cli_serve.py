@@ -22,7 +22,6 @@ from pathlib import Path
 import pytest
 
 from untemplate._internal import cli
-from untemplate._internal.installed import install_command
 from untemplate_gateway.settings import Settings, fields
 
 for package in ("starlette", "uvicorn", "httptools", "prometheus_client"):
@@ -137,15 +136,6 @@ def test_a_raw_log_that_cannot_be_written(capsys: pytest.CaptureFixture[str], tm
     file = tmp_path / "missing" / "raw.jsonl"
     arguments = ["replay:hermes", "--port", "0", "--log-raw", str(file), "--log-raw-consent"]
     assert fails(capsys, *arguments) == f"log_raw {file}: No such file or directory"
-
-
-def test_packages_that_are_missing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    from untemplate_gateway.cli import serve
-
-    monkeypatch.setattr(serve, "find_spec", lambda name: None if name in ("uvicorn", "prometheus_client") else True)
-    assert fails(capsys, "replay") == (
-        f"serving needs uvicorn, prometheus-client: {install_command('untemplate-gateway')}"
-    )
 
 
 def test_the_greeting_promises_what_the_model_can_do(capsys: pytest.CaptureFixture[str]):

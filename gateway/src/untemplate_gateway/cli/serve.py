@@ -17,12 +17,10 @@ import socket
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from untemplate._internal.cli.common import UsageError, print_text, table
-from untemplate._internal.installed import install_command
 from untemplate._internal.terminal import coloured, painted
 from untemplate.errors import SettingsError
 
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     from ..settings.sources import Resolved
 
 _log: Final = logging.getLogger("untemplate.gateway")
-_NEEDS: Final = ("starlette", "uvicorn", "httptools", "prometheus_client")
 
 
 # -- Arguments ----------------------------------------------------------------------------------------------------
@@ -72,13 +69,7 @@ def add_arguments(serve: argparse.ArgumentParser) -> None:
             text += f" (default: {str(shown).lower() if isinstance(shown, bool) else shown})"
         options: dict[str, Any] = {"dest": f"setting {one.path}", "default": argparse.SUPPRESS, "help": text}
         if one.type is bool:
-            # The values stay text, like all others: `settings` parses them. Settings that are on by default are shown
-            # as --no-….
-            no = f"--no-{one.flag[2:]}"
-            hidden = {**options, "help": argparse.SUPPRESS}
-            shown_no = {**options, "help": f"no {one.description}"} if one.default else hidden
-            group.add_argument(one.flag, action="store_const", const="true", **options)
-            group.add_argument(no, action="store_const", const="false", **shown_no)
+            group.add_argument(one.flag, action=argparse.BooleanOptionalAction, **options)
         elif one.is_list or one.is_dict:
             group.add_argument(one.flag, action="append", metavar=one.metavar, **options)
         else:
@@ -121,9 +112,6 @@ def _run(arguments: argparse.Namespace) -> None:
     if arguments.show_settings:
         print_text(resolved.to_toml())
         return
-    missing = [name.replace("_", "-") for name in _NEEDS if find_spec(name) is None]
-    if missing:
-        raise UsageError(f"serving needs {', '.join(missing)}: {install_command('untemplate-gateway')}")
     from uvicorn.loops.auto import auto_loop_factory
 
     from ..deferred import prepare_process
