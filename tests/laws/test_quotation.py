@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from untemplate import OutputParser
 from untemplate._internal.render import render
 from untemplate.format import Format
 from untemplate.testing import check
@@ -46,6 +47,20 @@ EVERY = pytest.mark.parametrize("fmt", CALLING.values(), ids=list(CALLING))
 def test_a_call_in_inline_code_is_text(fmt: Format) -> None:
     text = f"Models write `{written(fmt)}` to call, and `{written(fmt)}` again."
     check(fmt, content(fmt) + text, {"content": text}, tools=TOOLS, cuts=16, roundtrip=False)
+
+
+@EVERY
+def test_a_quoted_call_is_one_word_whatever_its_length(fmt: Format) -> None:
+    """Text before a marker is read at 1,024 characters. A line of a quoted call ended the code around it there."""
+    call = written(fmt)
+    for end in ("` or `{}` to call.", "` `{}` ok.", " | `{}` ok."):
+        parsed = [
+            OutputParser.from_format(fmt).parse(
+                f"{content(fmt)}Write `{call.replace('Paris', 'Paris' * times)}{end.format(call)}", tools=TOOLS
+            )
+            for times in (1, 400)
+        ]
+        assert len({len(one.tool_calls) for one in parsed}) == 1, end
 
 
 @EVERY

@@ -39,6 +39,14 @@ def test_of_a_damaged_second_opener_only_the_key_is_kept():
     assert [(told.code, raw[told.start : told.end]) for told in found.diagnostics] == [("broken_key", "<paramter=")]
 
 
+def test_two_keys_in_one_are_reported_where_they_are():
+    """White space around a key, and its attributes, come between it and its close."""
+    raw = '<｜DSML｜function_calls>\n<｜DSML｜invoke name="f">\n<｜DSML｜parameter name=" ab " string="true">1'
+    raw += "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>"
+    found = OutputParser.named("deepseek_v32").parse(raw, tools=TOOLS)
+    assert [(told.code, raw[told.start : told.end]) for told in found.diagnostics] == [("broken_key", "ab")]
+
+
 @pytest.mark.parametrize(
     ("written", "calls", "codes"),
     [

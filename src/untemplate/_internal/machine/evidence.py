@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from .context import ReaderContext
+from .lexer import WS
 from .markdown import NO_EVIDENCE, NO_SIGN, TextBefore, quotes_nothing
 from .program import IN_CONTENT
 
@@ -32,6 +33,8 @@ class Evidence:
 
     quoted_calls: int = QUOTED_BY_EVIDENCE
     """When a call that may be quoted counts: QUOTED_BY_EVIDENCE, QUOTED_ARE_CALLS or FENCED_ARE_TEXT."""
+    quotes: bool = False
+    """True while a quoted call is emitted. It is one word of the text around it, whatever its own text is."""
 
     def __init__(self, context: ReaderContext) -> None:
         self.context: ReaderContext = context
@@ -57,7 +60,7 @@ class Evidence:
                 self._unread, self._other_unread = self._other_unread, self._unread
             self.region_before = region
             self._unread += "\n"
-        self._unread += text
+        self._unread += f"{text[: -len(text.lstrip(WS))]}?" if self.quotes else text
         if len(self._unread) > _MOST_UNREAD:
             self._read(self.region_before == IN_CONTENT)
         self.last_piece = text
@@ -86,15 +89,6 @@ class Evidence:
         """Forget all text: it was the prompt's."""
         self._unread = self._other_unread = ""
         self._content = self._reasoning = None
-
-    def place(self) -> tuple[TextBefore | None, TextBefore | None]:
-        """Return the text so far, to return to."""
-        return self._read(True), self._read(False)
-
-    def return_to(self, place: tuple[TextBefore | None, TextBefore | None]) -> None:
-        """Take what has come since then for one word."""
-        self._content, self._reasoning = place
-        self._unread = "?"
 
     # -- out ----------------------------------------------------------------------------------------------------
 

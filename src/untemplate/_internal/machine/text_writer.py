@@ -66,10 +66,10 @@ class TextWriter(Evidence):
         return "" if before is None else before.closing_sign("".join(context.spaces))
 
     def emit_quotation(self, text: str, end: int) -> None:
-        """Emit a quoted call. It is a word of the inline code around it, whatever its own text is."""
-        place = self.place()
+        """Emit a quoted call."""
+        self.quotes = True
         self.emit_trimmed(text, end)
-        self.return_to(place)
+        self.quotes = False
 
     def pass_on(self, text: str) -> None:
         """Take note of text before the cursor that has been emitted without being read: no marker is directly before

@@ -255,9 +255,9 @@ class TaggedReader(ArgumentReader):
             at += len(key) - len(plain)
         key = unescape_xml(plain) if syntax.escape_of_keys == "xml" else plain
         self._mark_key(cur.pos, raw, at, at + len(plain), call)
-        cur.pos = end
+        start, cur.pos = cur.pos + at, end
         self._take_marker(cur, end + len(close), call)
-        self._begin_value(key, end - len(key), variables.get("string", ""), variables.get("type", ""), call)
+        self._begin_value(key, start, variables.get("string", ""), variables.get("type", ""), call)
         self._phase = _AFTER_KEY[tag] if syntax.has_value_open else _VALUE
         return AGAIN
 
