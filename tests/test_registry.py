@@ -1186,7 +1186,7 @@ def test_prose_is_not_a_call(name: str, raw: str):
     ids=[name for name, *_ in (*SAMPLES, *TOOL_SAMPLES, *PROSE)],
 )
 def test_laws(name: str, raw: str, prompt: str | None):
-    testing.check(name, raw, tools=TOOLS, prompt=prompt)
+    testing.check(name, raw, tools=TOOLS, prompt=prompt, cuts=40)
 
 
 # -- public names -------------------------------------------------------------------------------------------------

@@ -138,7 +138,7 @@ def test_by_format(case: dict[str, Any], count: Any) -> None:
         tools=case.get("tools") or format_tools(),
         prompt=case.get("prompt"),
         finish_reason=case["finish_reason"],
-        cuts=24,
+        cuts=12,
     )
     right = same(parsed, case["expect"]) if case["kind"] == "complete" else not lost(case["words"], parsed)
     count(name, right)
@@ -195,7 +195,7 @@ def test_by_template(case: dict[str, Any], count: Any) -> None:
         tools=case["tools"] or None,
         prompt=case.get("prompt") or case["generation_prompt"] or None,
         prefill=case.get("prefill") or "",
-        cuts=24,
+        cuts=12,
     )
     right = same(parsed, case["expect"], partial=case["partial"])
     count(name, right)

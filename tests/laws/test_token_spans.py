@@ -20,7 +20,7 @@ from .strategies import FORMATS, TOOLS, noise, sketches
 EVERY = pytest.mark.parametrize("fmt", FORMATS.values(), ids=list(FORMATS))
 TOKENIZERS = pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
 SPECIAL = tuple(sorted({token for fmt in FORMATS.values() for token in fmt.special_tokens}))
-SAMPLE = 3
+SAMPLE = 2
 
 
 def text_of(tokenizer: Any, fmt: Format, ids: list[int]) -> str:

@@ -105,7 +105,7 @@ def check_streams(fmt: Format, output: str, ends: Sequence[int]) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_whole_outputs(name: str) -> None:
     output = render(FORMATS[name], MESSAGE)
-    check_whole(FORMATS[name], output, some(output, 40))
+    check_whole(FORMATS[name], output, some(output, 20))
 
 
 @pytest.mark.parametrize("name", FORMATS)
