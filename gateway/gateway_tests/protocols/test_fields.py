@@ -103,8 +103,8 @@ def test_fields_that_are_wrong(body: dict[str, Any], message: str, unsupported: 
 
 def test_the_place_of_a_struct_in_the_body():
     with pytest.raises(ApiError) as caught:
-        read_as(Inner, {"y": 1}, "tools[0]")
-    assert caught.value.message == "tools[0].y: must be a string, got a number"
+        read_as(Inner, {"y": 1})
+    assert caught.value.message == "y: must be a string, got a number"
     with pytest.raises(ApiError) as caught:
         read_as(Inner, [1])
     assert caught.value.message == "body: must be an object, got a list"

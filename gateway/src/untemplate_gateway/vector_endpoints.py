@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from .engines.base import Embeddings, Engine, Scores
-from .errors import ApiError, bad_request
+from .errors import ApiError, bad_request, took_too_long
 from .exchange import Exchange
 from .prompt import check_length
 from .protocols.fields import read_as
@@ -100,8 +100,7 @@ async def _asked(
             problem = str(error) or f"the engine {model.engine.kind!r} cannot do this with this model"
             raise ApiError(501, problem, code="not_supported") from None
         except TimeoutError:
-            problem = f"the request took longer than {seconds:g} seconds"
-            raise ApiError(504, problem, type="server_error", code="timeout") from None
+            raise took_too_long(seconds) from None
         except ApiError as error:
             raise error.renamed({"messages": field}) from None
         exchange.record.usage.prompt_tokens = found.prompt_tokens

@@ -75,11 +75,10 @@ class Closed(Open, forbid_unknown_fields=True):
     """A JSON object whose fields are all declared."""
 
 
-def read_as(kind: type[T], value: Any, path: str = "", notes: Notes | None = None) -> T:
+def read_as(kind: type[T], value: Any, notes: Notes | None = None) -> T:
     """Convert a JSON value to a struct.
 
     Args:
-        path: the place of the value in the body; ``""`` for the body itself.
         notes: receives the unknown fields; ``None`` to refuse them.
 
     Raises:
@@ -88,12 +87,12 @@ def read_as(kind: type[T], value: Any, path: str = "", notes: Notes | None = Non
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeEncodeError):
-        fitted = _fit_struct(kind, value, path, notes or Notes())
+        fitted = _fit_struct(kind, value, "", notes or Notes())
     try:
         return msgspec.convert(fitted, kind)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:  # a number beyond 64 bits, half a character
         message, _, place = str(error).partition(" - at `$")
-        raise bad_request(f"{path}{place.rstrip('`')}".lstrip(".") or "body", message) from None
+        raise bad_request(place.strip("`.") or "body", message) from None
 
 
 def unknown(kind: type[Open], body: dict[str, Any]) -> dict[str, Any]:
