@@ -214,26 +214,23 @@ class HeldCalls:
     """Of each choice the call whose arguments are still coming: it is sent whole."""
 
     def __init__(self) -> None:
-        self._open: dict[int, tuple[int, str, str, list[str]]] = {}
-
-    def __contains__(self, choice: int) -> bool:
-        return choice in self._open
+        self.open: dict[int, tuple[int, str, str, list[str]]] = {}
 
     def add(self, choice: int, call: DeltaToolCall) -> list[HeldCall]:
         """Add a part of a call. Return the call before it, if another one begins."""
         ended, function = [], call.function
         if call.id is not None:
             ended = self.end(choice)
-            self._open[choice] = (call.index, call.id, (function.name if function is not None else None) or "", [])
-        if function is not None and function.arguments and choice in self._open:
-            self._open[choice][3].append(function.arguments)
+            self.open[choice] = (call.index, call.id, (function.name if function is not None else None) or "", [])
+        if function is not None and function.arguments and choice in self.open:
+            self.open[choice][3].append(function.arguments)
         return ended
 
     def end(self, choice: int) -> list[HeldCall]:
         """Return the call that is held, which gets no further arguments."""
-        if choice not in self._open:
+        if choice not in self.open:
             return []
-        index, id, name, arguments = self._open.pop(choice)
+        index, id, name, arguments = self.open.pop(choice)
         return [HeldCall(index, id, name, "".join(arguments))]
 
 

@@ -131,7 +131,7 @@ class CustomCallWriter(ChatWriter):
         others = []
         for call in delta.tool_calls:
             custom = call.function is not None and call.function.name in self._names
-            if custom or (call.id is None and choice in self._calls):
+            if custom or (call.id is None and choice in self._calls.open):
                 ended += self._calls.add(choice, call)
             else:
                 ended += self._calls.end(choice)

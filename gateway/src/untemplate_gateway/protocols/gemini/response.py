@@ -119,7 +119,7 @@ class EventWriter(Writer):
 
     def delta(self, choice: int, delta: DeltaMessage, logprobs: Logprobs = None, ids: Sequence[int] = ()) -> bytes:
         parts: list[dict[str, Any]] = []
-        if choice in self._calls and (delta.reasoning or delta.content):  # what follows a call shows that it is whole
+        if choice in self._calls.open and (delta.reasoning or delta.content):  # the call is whole
             parts += map(_call, self._calls.end(choice))
         if delta.reasoning:
             parts.append(_text(delta.reasoning, thought=True))

@@ -138,7 +138,7 @@ class ChatWriter(_Writer):
         self._calls = HeldCalls()
 
     def delta(self, choice: int, delta: DeltaMessage, logprobs: Logprobs = None, ids: Sequence[int] = ()) -> bytes:
-        if delta.tool_calls is None and choice not in self._calls:
+        if delta.tool_calls is None and choice not in self._calls.open:
             if delta.content is not None:
                 return self._text(self._content, delta.content, logprobs)
             return self._text(self._thinking, delta.reasoning, None) if delta.reasoning else b""
