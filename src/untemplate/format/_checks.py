@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
-from functools import cache
+from functools import cache, partial
 from types import NoneType
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
@@ -39,8 +39,9 @@ def check(fmt: FormatFields) -> None:
         raise FormatError("name", "is empty")
     if fmt.version != FORMAT_VERSION:
         raise FormatError("version", f"{fmt.version!r} is not known here; the only version is {FORMAT_VERSION}")
-    if not _is_right(fmt):
-        _check_fields(fmt, "")
+    wrong = _problem(fmt)
+    if wrong is not None:
+        raise FormatError(*wrong)
     seen: dict[str, str] = {}
     for path, marker in _text_markers(fmt):
         _distinct(seen, marker, path)
@@ -220,16 +221,22 @@ def _distinct(seen: dict[str, str], marker: Marker | None, path: str) -> None:
 # -- Every value against the type of its field --------------------------------------------------------------------
 
 
-_Test = Callable[[Any], bool]
+_Problem = tuple[str, str] | None
+"""Where below a value something is wrong with it, and what; None if nothing is."""
+_Test = Callable[[Any], _Problem]
 
 
-def _is_right(part: Any) -> bool:
-    """True if each value below ``part`` has the type of its field, and no marker is empty."""
+def _problem(part: Any) -> _Problem:
+    """Return the first value below ``part`` that has not the type of its field, or is an empty marker."""
+    if isinstance(part, Marker) and isinstance(part.accepted, tuple) and "" in (part.text, *part.accepted):
+        return "", "is an empty marker"
     cls: Any = type(part)
     for name, test in _tests(cls):
-        if not test(getattr(part, name)):
-            return False
-    return cls is not Marker or "" not in (part.text, *part.accepted)
+        found = test(getattr(part, name))
+        if found is not None:
+            path, what = found
+            return (f"{name}{path}" if path[:1] in ("", "[") else f"{name}.{path}"), what
+    return None
 
 
 @cache
@@ -242,52 +249,36 @@ def _test(hint: Any) -> _Test:
     """Return the test of values of a type."""
     arguments = get_args(hint)
     if get_origin(hint) is Literal:
-        return arguments.__contains__
-    if get_origin(hint) is not tuple:
-        plain = frozenset(arguments or (hint,)).intersection(_WORDS)
         return lambda value: (
-            type(value) in plain or (_is_one_of(value, hint) and (not is_dataclass(value) or _is_right(value)))
+            None if value in arguments else ("", f"{value!r} is not one of: {', '.join(get_args(hint))}")
         )
-    size = None if arguments[-1] is Ellipsis else len(arguments)
-    of_item = _test(arguments[0])
-    return lambda value: (
-        isinstance(value, tuple) and size in (None, len(value)) and all(one != "" and of_item(one) for one in value)
-    )
+    if get_origin(hint) is tuple:
+        return partial(
+            _problem_in_items, hint, None if arguments[-1] is Ellipsis else len(arguments), _test(arguments[0])
+        )
+    plain = frozenset(arguments or (hint,)).intersection(_WORDS)
+    return lambda value: None if type(value) in plain else _problem_of_part(hint, value)
 
 
-def _check_fields(part: Any, path: str) -> None:
-    """Raise the error of the first value below ``part`` that is not right."""
-    if isinstance(part, Marker) and isinstance(part.accepted, tuple) and "" in (part.text, *part.accepted):
-        raise FormatError(path, "is an empty marker")
-    for name, hint in get_type_hints(type(part)).items():
-        _check_value(hint, getattr(part, name), f"{path}.{name}" if path else name)
+def _problem_of_part(hint: Any, value: Any) -> _Problem:
+    """Return what is wrong with a value that is not a plain one."""
+    if _is_one_of(value, hint):
+        return _problem(value) if is_dataclass(value) else None
+    if isinstance(value, str) and Marker in (hint, *get_args(hint)):
+        return "", f"{value!r} is a str; write Marker({value!r})"
+    return "", f"expected {_expected(hint)}, got {_shown(value)}"
 
 
-def _check_value(hint: Any, value: Any, path: str) -> None:
-    origin = get_origin(hint)
-    if origin is tuple:
-        _check_items(hint, value, path)
-    elif origin is Literal:
-        if value not in get_args(hint):
-            raise FormatError(path, f"{value!r} is not one of: {', '.join(get_args(hint))}")
-    elif not _is_one_of(value, hint):
-        if isinstance(value, str) and Marker in (hint, *get_args(hint)):
-            raise FormatError(path, f"{value!r} is a str; write Marker({value!r})")
-        raise FormatError(path, f"expected {_expected(hint)}, got {_shown(value)}")
-    elif is_dataclass(value):
-        _check_fields(value, path)
-
-
-def _check_items(hint: Any, value: Any, path: str) -> None:
-    """Check a tuple: its size, if the type has one, and that no item is empty."""
-    item, last = get_args(hint)[0], get_args(hint)[-1]
-    size = None if last is Ellipsis else len(get_args(hint))
+def _problem_in_items(hint: Any, size: int | None, of_item: _Test, value: Any) -> _Problem:
+    """Return what is wrong with a tuple: its size, if the type has one, or an item that is empty or wrong."""
     if not isinstance(value, tuple) or size not in (None, len(value)):
-        raise FormatError(path, f"expected {_expected(hint)}, such as {_example(hint, value)}, got {_shown(value)}")
+        return "", f"expected {_expected(hint)}, such as {_example(hint, value)}, got {_shown(value)}"
     for i, one in enumerate(value):
-        if one == "":
-            raise FormatError(f"{path}[{i}]", "is empty")
-        _check_value(item, one, f"{path}[{i}]")
+        found = ("", "is empty") if one == "" else of_item(one)
+        if found is not None:
+            path, what = found
+            return (f"[{i}]{path}" if path[:1] in ("", "[") else f"[{i}].{path}"), what
+    return None
 
 
 def _is_one_of(value: Any, hint: Any) -> bool:
