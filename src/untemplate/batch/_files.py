@@ -25,8 +25,9 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from .._internal.saved import OUTPUT
+from ._columns import lacks_output, names_of, with_surrogates
 from ._many import count_processes, in_processes, most_under_way
-from ._rows import Record, RowParser, Settings, encode_record, lacks_output, names_of, with_surrogates
+from ._rows import Record, RowParser, Settings, encode_record
 from ._sources import Piece, first_pieces, is_parquet, package_pyarrow, pieces, problem_of, rows_of, size_of, version_of
 from ._summary import Summary
 from .arrow import NESTED, fitted, joint_schema, refused_names, table_of, types_of

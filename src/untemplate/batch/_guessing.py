@@ -10,7 +10,8 @@ import msgspec
 from .._internal.guess import Guess, Sample, guess_many, of_another_kind
 from .._internal.saved import OUTPUT
 from ..formats import named
-from ._rows import Columns, Refused, RowParser, Settings, lacks_output
+from ._columns import Refused, lacks_output
+from ._rows import Columns, RowParser, Settings
 from ._sources import first_pieces, rows_of
 
 __all__ = ["GUESSED", "Ranking", "format_of", "format_of_rows"]

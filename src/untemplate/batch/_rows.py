@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
-from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from typing import Any, Final
@@ -19,7 +17,7 @@ import msgspec
 from .._internal.backends.call_log import no_warnings
 from .._internal.guess import Sample
 from .._internal.output_parser import OutputParser
-from .._internal.saved import OUTPUT, Output, answer_of, failure_of
+from .._internal.saved import OUTPUT, Output
 from .._internal.suggestions import did_you_mean
 from .._internal.tokens.decoding import load_tokenizer
 from .._internal.tokens.spans import Straddling, TokenSpan
@@ -29,30 +27,23 @@ from ..formats import named
 from ..messages import Diagnostic, ParsedOutput, Span
 from ..policy import Policy
 from ..tools import ToolSet
+from ._columns import (
+    ENCODER,
+    RESULT_COLUMNS,
+    JsonRow,
+    MappingRow,
+    Refused,
+    columns_of,
+    ids_of,
+    output_of,
+    prompt_of,
+    text_of,
+)
 
-__all__ = [
-    "Columns",
-    "Record",
-    "Refused",
-    "RowError",
-    "RowParser",
-    "Settings",
-    "columns_of",
-    "encode_record",
-    "ids_of",
-    "lacks_output",
-    "names_of",
-]
+__all__ = ["Columns", "Record", "RowError", "RowParser", "Settings", "encode_record", "refused_record"]
 
 _MOST_TOOLS: Final = 4096
 """Tool lists that are kept; beyond that all are forgotten."""
-_SPLIT: Final = ": jq -c '.choices[] as $one | .choices = [$one]' makes a row of each"
-_OTHER_NAMES: Final = ("text", "completion", "generated_text")
-"""Names that other programs give the column of outputs."""
-_RESULT: Final = frozenset(
-    ("row", "file", "format", "message", "finish_reason", "statuses", "reasons", "diagnostics", "spans", "tokens",
-     "straddling", "error")
-)  # fmt: skip
 
 
 class Columns(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +89,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         if self.columns.ids is not None and self.tokenizer is None:
             raise ValueError("tokenizer: token ids need one")
         for name in self.keep:
-            if name in _RESULT:
+            if name in RESULT_COLUMNS:
                 raise ValueError(f"keep: {name!r} is a column of the results")
         return self
 
@@ -149,33 +140,6 @@ class Record(msgspec.Struct, omit_defaults=True, kw_only=True):
     kept: dict[str, Any] = {}
 
 
-class Refused(Exception):
-    """A row that cannot be parsed. The arguments are those of `RowError`."""
-
-    def __init__(self, code: str, column: str, problem: str) -> None:
-        super().__init__(problem)
-        self.code: str = code
-        self.column: str = column
-        self.problem: str = problem
-
-    def record(self, values: Any, row: int, file: str) -> Record:
-        """Return the record of the row."""
-        data = ""
-        if isinstance(values, bytes):
-            try:
-                values = values.decode()
-            except UnicodeDecodeError:
-                values, data = None, base64.b64encode(values).decode()
-        return Record(row=row, file=file, error=RowError(self.code, self.problem, self.column, values, data))
-
-
-_NOT_JSON: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""Errors of reading JSON."""
-_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-_RAWS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ENCODER: Final = msgspec.json.Encoder()
-
-
 class RowParser:
     """Parses rows with the same settings; one per process.
 
@@ -207,7 +171,7 @@ class RowParser:
         try:
             return self._record(columns_of(values), row, file)
         except Refused as refused:
-            return refused.record(values, row, file)
+            return refused_record(refused, values, row, file)
 
     def _record(self, values: JsonRow | MappingRow, row: int, file: str) -> Record:
         columns = self._columns
@@ -241,8 +205,8 @@ class RowParser:
     def _context(self, values: JsonRow | MappingRow) -> dict[str, Any]:
         """Return what a row has of its request, as arguments of `OutputParser.parse`."""
         tools = self._tools_of(values)
-        prompt, prompt_ids = _prompt(values, self._columns.prompt)
-        finish_reason = _text(values, self._columns.finish_reason, "finish_reason", "stop")
+        prompt, prompt_ids = prompt_of(values, self._columns.prompt)
+        finish_reason = text_of(values, self._columns.finish_reason, "finish_reason", "stop")
         return {"tools": tools, "prompt": prompt, "prompt_token_ids": prompt_ids, "finish_reason": finish_reason}
 
     def sample(self, values: Any, row: int) -> Sample:
@@ -261,7 +225,7 @@ class RowParser:
         if column is None:
             assert self._default is not None
             return self._default
-        name = _text(values, column, "format", None)
+        name = text_of(values, column, "format", None)
         found = self._parsers.get(name)
         if found is None:
             try:
@@ -301,216 +265,28 @@ class RowParser:
         return read
 
 
+def refused_record(refused: Refused, values: Any, row: int, file: str) -> Record:
+    """Return the record of a row that cannot be parsed."""
+    data = ""
+    if isinstance(values, bytes):
+        try:
+            values = values.decode()
+        except UnicodeDecodeError:
+            values, data = None, base64.b64encode(values).decode()
+    return Record(row=row, file=file, error=RowError(refused.code, refused.problem, refused.column, values, data))
+
+
 def _seed(row: int, file: str, text: str) -> bytes:
     """Return a seed for the ids of calls: the same in every run, and others in each row."""
     return blake2b(f"{row}:{file}:{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def columns_of(values: Any) -> JsonRow | MappingRow:
-    """Return the columns of a row: a line of JSON (bytes), or a mapping.
-
-    Raises:
-        Refused: it is neither.
-    """
-    if isinstance(values, Mapping):
-        return MappingRow(values)
-    if not isinstance(values, bytes):
-        raise Refused("json", "", f"expected a mapping of columns, got {_kind(values)}")
-    try:
-        return JsonRow(_RAWS.decode(values))
-    except msgspec.ValidationError as error:
-        raise Refused("json", "", f"not a JSON object: {error}") from None
-    except _NOT_JSON as error:
-        value = with_surrogates(values)
-        if isinstance(value, dict):
-            return MappingRow(value)
-        raise Refused("json", "", f"not JSON: {error}") from None
-
-
-def with_surrogates(data: bytes) -> Any:
-    """Return a JSON value that has half a character as an escape, which msgspec refuses; ``None`` if it is not one."""
-    if not _SURROGATE.search(data):
-        return None
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-
-
-def names_of(values: Any) -> tuple[str, ...]:
-    """Return the names of a row's columns; none if it is not a row."""
-    try:
-        return columns_of(values).names()
-    except Refused:
-        return ()
-
-
-class JsonRow:
-    """Columns of a JSON object, decoded when they are read."""
-
-    __slots__ = ("_raws",)
-
-    def __init__(self, raws: dict[str, msgspec.Raw]) -> None:
-        self._raws = raws
-
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._raws)
-
-    def has(self, name: str) -> bool:
-        return name in self._raws
-
-    def get(self, name: str) -> Any:
-        raw = self._raws.get(name)
-        try:
-            return None if raw is None else msgspec.json.decode(raw)
-        except _NOT_JSON as error:
-            value = with_surrogates(bytes(raw or b""))
-            if value is not None:
-                return value
-            raise Refused("json", name, f"not JSON: {error}") from None
-
-    def key(self, name: str) -> bytes | None:
-        """Return a key for the value, if it is not null."""
-        raw = self._raws.get(name)
-        return None if raw is None or (key := bytes(raw)) == b"null" else key
-
-    def kept(self, names: Sequence[str]) -> dict[str, Any]:
-        names = [name for name in self._raws if name not in _RESULT] if "*" in names else names
-        for name in names:
-            self.get(name)  # raises here, not in a reader of the results
-        return {name: self._raws[name] for name in names if name in self._raws}
-
-
-class MappingRow:
-    """Columns of a mapping. Arrays become lists."""
-
-    __slots__ = ("_values",)
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = values
-
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._values)
-
-    def has(self, name: str) -> bool:
-        return name in self._values
-
-    def get(self, name: str) -> Any:
-        value: Any = self._values.get(name)
-        return value.tolist() if hasattr(value, "tolist") else value
-
-    def key(self, name: str) -> str | bytes | None:
-        value = self.get(name)
-        if value is None or isinstance(value, str):
-            return value
-        try:
-            return _ENCODER.encode(value)
-        except (TypeError, ValueError, UnicodeEncodeError) as error:
-            raise Refused("type", name, f"expected a list of tools or JSON text: {error}") from None
-
-    def kept(self, names: Sequence[str]) -> dict[str, Any]:
-        names = [name for name in self._values if name not in _RESULT] if "*" in names else names
-        return {name: self.get(name) for name in names if name in self._values}
-
-
-def _value(values: JsonRow | MappingRow, column: str | None, usual: str) -> Any:
-    name = column or usual
-    if column is not None and not values.has(name):
-        raise Refused("missing", name, f"the row has no column {name!r}")
-    return values.get(name)
-
-
-def _text(values: JsonRow | MappingRow, column: str | None, usual: str, default: str | None) -> Any:
-    """Return a column of text. Without a default it must be there."""
-    value = _value(values, column, usual)
-    if isinstance(value, str):
-        return value
-    name = column or usual
-    if value is not None:
-        raise Refused("type", name, f"expected text, got {_kind(value)}")
-    if default is None:
-        raise Refused("missing", name, f"the row has no column {name!r}" if not values.has(name) else "is null")
-    return default
-
-
 def _output(values: JsonRow | MappingRow, columns: Columns, context: dict[str, Any]) -> Output:
     """Return the raw output of a row. The finish reason of an answer is set in the context."""
-    found = _found_output(values, columns.output)
+    found = output_of(values, columns.output)
     if found.finish_reason is not None and columns.finish_reason is None:
         context["finish_reason"] = found.finish_reason
     return found
-
-
-def _found_output(values: JsonRow | MappingRow, column: str | None) -> Output:
-    """Return the raw output of a row: its column, or if that is not named, what is in the answer that the row is."""
-    try:
-        return Output(_text(values, column, OUTPUT, None))
-    except Refused:
-        if column is not None:
-            raise
-        row = {name: values.get(name) for name in values.names()}
-        answer = answer_of(row)
-        if answer is None:
-            _explain_missing(row)
-            raise
-    if problem := answer.problem("the row"):
-        raise Refused("value", OUTPUT, problem)
-    if (count := len(answer.outputs)) > 1:
-        raise Refused("value", OUTPUT, f"the row is {answer.what} with {count} choices; a row has one{_SPLIT}")
-    return answer.outputs[0]
-
-
-def _explain_missing(row: Mapping[str, Any]) -> None:
-    """Refuse a row without an output, if it shows why.
-
-    Raises:
-        Refused: its request failed, or a column with another name has the output.
-    """
-    if failure := failure_of(row):
-        raise Refused("failed", OUTPUT, failure) from None
-    for name in _OTHER_NAMES:
-        if OUTPUT not in row and isinstance(row.get(name), str):
-            hint = f"; {name!r} has text (--output-column {name})"
-            raise Refused("missing", OUTPUT, f"the row has no column {OUTPUT!r}{hint}") from None
-
-
-def lacks_output(values: Any, column: str | None) -> str:
-    """Return the reason why a row has no raw output, for an error about all rows; empty if it has one."""
-    names = names_of(values)
-    if not names:
-        return "rows are JSON objects, one in each line"
-    try:
-        _found_output(columns_of(values), column)
-    except Refused as refused:
-        if refused.code in ("value", "failed"):
-            return refused.problem
-        return f"its columns: {', '.join(names)}; --output-column names one"
-    return ""
-
-
-def ids_of(values: JsonRow | MappingRow, name: str) -> list[int]:
-    """Return a column of token ids.
-
-    Raises:
-        Refused: it is missing, or of another type.
-    """
-    value = _value(values, name, name)
-    if not isinstance(value, list):
-        raise Refused("type", name, f"expected a list of token ids, got {_kind(value)}")
-    if bool in map(type, value):
-        at = [type(i) for i in value].index(bool)
-        raise Refused("value", name, f"token_ids[{at}]: expected a token id (int), got bool: {value[at]}")
-    return value
-
-
-def _prompt(values: JsonRow | MappingRow, column: str | None) -> tuple[str | None, list[int] | None]:
-    """Return the prompt as text, or as token ids."""
-    value = _value(values, column, "prompt")
-    if value is None or isinstance(value, str):
-        return value, None
-    if isinstance(value, list) and all(type(i) is int for i in value):
-        return None, value
-    raise Refused("type", column or "prompt", f"expected text or a list of token ids, got {_kind(value)}")
 
 
 @cache
@@ -521,12 +297,6 @@ def _types_by_tools(fmt: Format) -> bool:
         isinstance(one, ElementArguments) or (isinstance(one, TaggedArguments) and not one.writes_types)
         for one in written
     )
-
-
-def _kind(value: Any) -> str:
-    """Return the kind of a value in the words of JSON."""
-    kinds = {dict: "an object", list: "a list", bool: "a boolean", int: "a number", float: "a number", str: "text"}
-    return "null" if value is None else kinds.get(type(value), type(value).__name__)
 
 
 def _fill(record: Record, parsed: ParsedOutput, spans: bool) -> None:
@@ -554,6 +324,6 @@ def encode_record(record: Record) -> bytes:
 
 def _encoded(value: Any) -> bytes:
     try:
-        return _ENCODER.encode(value)
+        return ENCODER.encode(value)
     except (UnicodeEncodeError, TypeError, ValueError):  # lone surrogates, or objects of the caller
         return json.dumps(msgspec.to_builtins(value, enc_hook=repr)).encode()

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from ._rows import Record, RowParser, with_surrogates
+from ._columns import with_surrogates
+from ._rows import Record, RowParser
 from ._sources import Piece, is_parquet
 
 __all__ = [

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from .._internal.tokens.decoding import TokenTable, Vocabulary, encode
-from ._rows import Record, Refused, columns_of, ids_of
+from ._columns import Refused, columns_of, ids_of
+from ._rows import Record, refused_record
 from ._sources import pieces, problem_of, rows_of
 
 __all__ = ["Drift", "drift", "drift_of_files"]
@@ -94,6 +95,6 @@ def drift_of_files(inputs: Sequence[str], tokenizer: Any, column: str = "ids") -
                     except (ValueError, TypeError) as error:
                         raise Refused("value", column, str(error)) from None
                 except Refused as refused:
-                    yield refused.record(values, row, file)
+                    yield refused_record(refused, values, row, file)
             if piece.problem:
                 yield problem_of(piece, file)

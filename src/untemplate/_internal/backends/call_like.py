@@ -31,16 +31,19 @@ between, which may be the name as well."""
 _BEFORE_CALL: Final = ".!?:> \t\n"
 _NAME_AS_KEY: Final = re.compile(r'\{\s{0,64}"([^"\\\n]{1,256})"\s{0,64}:\s{0,64}\{')
 """Matches an object in an object, with its key."""
-_CALLED: Final = re.compile(
-    r"(?:^[ \t]{0,64}+|[.!?:][ \t]++)([\w.\-]{1,256}+)\(\w{1,64}+=[^\n()]{1,256}+\)?", re.MULTILINE
+_NAME: Final = r"([\w.\-]{1,256}+)"
+_ARGUMENTS: Final = r"\(\w{1,64}+=[^\n()]{1,256}+\)?"
+_PYTHONIC: Final = tuple(
+    re.compile(rf"(?:^[ \t]{{0,64}}+|{before}){call}", re.MULTILINE)
+    for before, call in (
+        (r"[.!?:][ \t]++", _NAME + _ARGUMENTS),
+        (r"[.!?:][ \t]++|(?<!\s)", r"\[" + _NAME + _ARGUMENTS),
+        (r"[.!?:>][ \t]*+", r"\[" + _NAME + r"\(\)"),
+    )
 )
-"""Matches a call in Python's syntax, with arguments, that begins a line or a sentence. One without is prose."""
-_LISTED: Final = re.compile(
-    r"(?:^[ \t]{0,64}+|[.!?:][ \t]++|(?<!\s))\[([\w.\-]{1,256}+)\(\w{1,64}+=[^\n()]{1,256}+\)?", re.MULTILINE
-)
-"""Matches the first call of a list in Python's syntax, with arguments. In prose, white space is before a bracket."""
-_LISTED_ALONE: Final = re.compile(r"(?:^[ \t]{0,64}+|[.!?:>][ \t]*+)\[([\w.\-]{1,256}+)\(\)", re.MULTILINE)
-"""Matches one without arguments. After other text it may be an index in code."""
+"""Match a call in Python's syntax that begins a line, or comes after what may be before it: one with arguments, which
+begins a sentence (one without is prose); the first of a list, with arguments (in prose, white space is before a
+bracket); and one without (after other text it may be an index in code)."""
 _BEGUN: Final = 4
 """Characters of a marker that show that it was begun. Shorter pieces are in prose and code."""
 
@@ -109,7 +112,7 @@ class CallLike:
         bodies = [way.body for way in self._format.tools]
         patterns = [_NAMED, _NAMED_BEFORE]
         if self.is_literal:
-            patterns += [_CALLED, _LISTED, _LISTED_ALONE]
+            patterns += _PYTHONIC
         if any(isinstance(body, JsonBody) and body.name_is_key for body in bodies):
             patterns.append(_NAME_AS_KEY)
         return patterns
