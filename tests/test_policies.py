@@ -480,3 +480,28 @@ def test_bad_settings(settings: dict[str, Any], message: str) -> None:
 )
 def test_reasoning_format_is_llama_cpps_word(word: str, field: str) -> None:
     assert Policy.from_mapping({"reasoning_format": word}).reasoning_field == field
+
+
+@pytest.mark.parametrize("cut_calls", ["forward", "forward_or_content", "content", "drop"])
+@pytest.mark.parametrize("name", ["cohere_command3", "hermes+qwen3", "kimi_k2", "deepseek_v31"])
+def test_a_close_that_is_cut_after_a_call_in_reasoning_is_no_text(name: str, cut_calls: Any) -> None:
+    """The beginning of a close ends the output after calls in reasoning as it does after calls in content."""
+    parser = OutputParser.named(name)
+    reasoning = parser.format.reasoning
+    assert reasoning is not None
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    raw = parser.render({"role": "assistant", "reasoning": "Hm.", "tool_calls": [call]})
+    thought = raw.partition("Hm.")[0] + "Hm."
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    found = raw.partition(reasoning.close.text)[2]
+    for end in range(found.index("1}") + 2, len(found) + 1):
+        if found[:end].rstrip()[-1:] == "<":  # a sign alone is text
+            continue
+        results = [
+            parser.parse(output, tools=tools, policy=Policy(cut_calls=cut_calls))
+            for output in (thought + found[:end], thought + reasoning.close.text + found[:end])
+        ]
+        ids = [[(c.function.name, c.function.arguments) for c in r.tool_calls] for r in results]
+        assert ids[0] == ids[1], found[:end]
+        assert [r.content for r in results] == [None, None], found[:end]
+        assert results[0].reasoning == "Hm." or not ids[0], found[:end]

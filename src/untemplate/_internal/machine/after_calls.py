@@ -39,6 +39,8 @@ def read_after_calls(context: ReaderContext, text: FreeText) -> int:
     state = context.speculation.origin
     end = state.literals.at(cur.text, cur.pos, cur.final)
     if end < 0:
+        if cur.final and text.is_cut_close(cur.text[cur.pos :]) and accept(context, text, tentative):
+            return text.leave_calls(True)
         return end
     if context.checks_ids and not context.may_be_marker(cur.pos, end):
         return NO_MATCH

@@ -48,11 +48,6 @@ NOTHING: Final = re.compile("(?!)")
 """Matches nowhere."""
 
 
-def _variable(name: str) -> str:
-    """Return the regular expression of a variable. An index is a number: names may hold what comes before it."""
-    return f"(?P<{name}>{'[0-9]*' if name == 'index' else '.*?'})"
-
-
 @final
 class Pattern:
     """A pattern such as ``functions.{name}:{index}``, which splits text into variables."""
@@ -64,10 +59,9 @@ class Pattern:
         self.literals: list[str] = pieces[0::2]
         self.legal: frozenset[str] = frozenset("".join(self.literals))
         """Characters of the pattern outside its variables."""
-        body = "".join(
-            re.escape(literal) + (_variable(self.variables[i]) if i < len(self.variables) else "")
-            for i, literal in enumerate(self.literals)
-        )
+        # An index is a number: names may hold what comes before it.
+        variables = [f"(?P<{name}>{'[0-9]*' if name == 'index' else '.*?'})" for name in self.variables]
+        body = "".join(re.escape(literal) + part for literal, part in zip(self.literals, [*variables, ""], strict=True))
         self.expression: re.Pattern[str] = re.compile(body, re.DOTALL)
 
     @property

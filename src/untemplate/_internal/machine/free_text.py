@@ -99,15 +99,10 @@ class FreeText(MarkerJudge):
         context = self.context
         if self.fresh or self.after_call or self.unknown_tokens:
             return MARKUP
-        if self.at_start and not self._begins_simply():
-            return MARKUP
+        if self.at_start and (context.state.lone_calls or context.program.header or self.has_text):
+            return MARKUP  # the first text of the state may mean more than that text has begun
         region = context.state.region
         return CONTENT_TEXT if region == IN_CONTENT else REASONING_TEXT if region == IN_REASONING else MARKUP
-
-    def _begins_simply(self) -> bool:
-        """True if the first text of the state means no more than that text has begun."""
-        context = self.context
-        return context.state.lone_calls is None and context.program.header is None and not self.has_text
 
     def step(self, whole: bool = True) -> int:
         """Read up to the next marker, or as far as the text decides. Return the next mode, or MORE. ``whole``: the text
@@ -174,7 +169,7 @@ class FreeText(MarkerJudge):
         """Emit the text before ``end``, as far as it is not the beginning of a close with which the output ends. Return
         MORE."""
         cur = self.context.cur
-        if cur.final and self.after_call and self._is_cut_close(cur.text[cur.pos :]):
+        if cur.final and self.after_call and self.is_cut_close(cur.text[cur.pos :]):
             self.drop("stray_close", len(cur.text))
         else:
             self.emit_trimmed(cur.text[cur.pos : end], self.context.base + end)
@@ -254,10 +249,17 @@ class FreeText(MarkerJudge):
         cur.final = final
         return READ_TEXT if mode == MORE else mode
 
-    def _is_cut_close(self, text: str) -> bool:
-        """True if this text after a call, with which the output ends, begins a closer of calls."""
+    def is_cut_close(self, text: str) -> bool:
+        """True if this text after a call, with which the output ends, is the beginning of a close of calls, perhaps
+        after whole ones. Its first character alone is text."""
+        closes = self.context.program.call_closes
         begun = text.strip(WS)
-        return len(begun) > 1 and begun in self.context.program.call_closes.prefixes
+        if len(begun) == 1:
+            return False
+        while begun and begun not in closes.prefixes:
+            end = closes.at(begun, 0, True)
+            begun = "" if end < 0 else begun[end:].lstrip(WS)
+        return begun != ""
 
     def _take(self, rule: MarkerRule, end: int) -> int:
         """Carry out the rule of the marker from the cursor to ``end``. Return the next mode."""

@@ -350,7 +350,7 @@ class Runner(ReaderContext):
         if further:
             cur.pos = len(cur.text)
             self.ledger.back_to(self.base + cur.pos - len(rest))
-            if not self.shows_cut_calls:
+            if not self.shows_cut_calls or self.text.is_cut_close(rest):
                 self._report_cut(False, self.base + cur.pos - len(rest))
             elif rest.strip(WS):
                 self.text.has_policy_text = True
