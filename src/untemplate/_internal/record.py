@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, make_dataclass
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transform
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -51,7 +51,7 @@ class Record:
     """Base of the classes that are made with ``record``. Its methods do what those of a frozen dataclass do."""
 
     __slots__ = ()
-    __signature__ = _SignatureOfRecord()
+    __signature__: ClassVar[Any] = _SignatureOfRecord()
 
     def __init__(self, *given: Any, **named: Any) -> None:
         cls: Any = type(self)

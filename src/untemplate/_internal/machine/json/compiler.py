@@ -34,6 +34,7 @@ def compile_object(syntax: CallSyntax, body: JsonObject) -> ObjectBody:
     program.own_keys = program.name_keys | program.arguments_keys | program.constant_keys | frozenset(own)
     program.variants = syntax.variants
     program.stops = syntax.stops
+    # Where the inner object has the key of the arguments, the text after that key does not show which of them it is.
     if not body.name_is_key and body.arguments_key != body.nested_key:
         name, arguments = re.escape(body.name_key), re.escape(body.arguments_key)
         follows = rf'{_WS}"{arguments}"{_WS}:{_WS}(?=\{{)'

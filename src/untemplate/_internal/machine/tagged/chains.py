@@ -162,6 +162,7 @@ class Chains:
         end = self._at_opener(cur, pos, call)
         if end < 0:
             return end
+        # The name of the call may end at the opener of its first key.
         keys = tuple(text for text, tag in self.syntax.tags.tags.items() if tag == tags.KEY_OPEN)
         if cur.text.endswith(keys, pos, end):
             return ENDS

@@ -106,6 +106,7 @@ class Keys:
         for key in self._declared:
             if raw.startswith(key) and key not in self._seen and is_nearly(raw[len(key) :], close):
                 return key
+        # A piece of fewer than three characters may be the end of any word.
         places = range(max(len(raw) - len(close) - 1, 1), len(raw) - 2)
         return next((raw[:at].rstrip(WS) for at in places if is_nearly(raw[at:], close)), raw)
 
