@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from types import NoneType
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
@@ -242,7 +242,8 @@ def _problem(part: Any) -> _Problem:
 @cache
 def _tests(cls: Any) -> tuple[tuple[str, _Test], ...]:
     """Return the fields of a class, each with the test of its values."""
-    return tuple((name, _test(hint)) for name, hint in get_type_hints(cls).items())
+    hints = get_type_hints(cls)
+    return tuple((field.name, _test(hints[field.name])) for field in fields(cls))
 
 
 def _test(hint: Any) -> _Test:
