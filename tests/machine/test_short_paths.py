@@ -128,6 +128,16 @@ def test_readers_have_few_attributes(format: str, output: str) -> None:
     assert {name: count for name, count in counts.items() if count > 29} == {}
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 30])
+def test_text_that_passes_last_is_accounted_for_once(size: int) -> None:
+    output = "<|channel>thought\nHm."
+    stream = OutputParser.named("gemma4").stream(spans=True)
+    for start in range(0, len(output), size):
+        stream.feed(output[start : start + size])
+    stream.finish("stop")
+    assert stream.marked[-1][2] == len(output)
+
+
 class Unknown:
     """A tokenizer with a special token that hermes does not know."""
 

@@ -269,6 +269,7 @@ class Machine(Runner):
         cur = self.cur
         if not held and path.kind in (CONTENT_TEXT, REASONING_TEXT) and not path.held:
             self.base += len(cur.text) + path.size - path.settled
+            path.settle()
             self.mark(path.kind, 0)  # no marker follows this text
             self.spaces = NO_TEXTS
             cur.text = ""
