@@ -41,9 +41,9 @@ _PYTHONIC: Final = tuple(
         (r"[.!?:>][ \t]*+", r"\[" + _NAME + r"\(\)"),
     )
 )
-"""Match a call in Python's syntax that begins a line, or comes after what may be before it: one with arguments, which
-begins a sentence (one without is prose); the first of a list, with arguments (in prose, white space is before a
-bracket); and one without (after other text it may be an index in code)."""
+"""Match a call in Python's syntax that begins a line, or comes after what may be before it. The first matches one with
+arguments: one without is prose. The second matches the first of a list, with arguments: in prose, white space is before
+a bracket. The third matches one in a list without arguments: after other text it may be an index in code."""
 _BEGUN: Final = 4
 """Characters of a marker that show that it was begun. Shorter pieces are in prose and code."""
 
