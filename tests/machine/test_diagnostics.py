@@ -31,14 +31,14 @@ REPORTED_BY_STREAM = {
 
 
 def reported() -> set[str]:
-    """The string literals in the first argument of every call of ``report`` and ``drop``."""
+    """The string literals in the first argument of every call of ``report``, ``drop`` and ``drop_to``."""
     found: set[str] = set()
     for path in (SOURCES / "_internal/machine").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
-                and node.func.attr in ("report", "drop")
+                and node.func.attr in ("report", "drop", "drop_to")
             ):
                 assert isinstance(node, ast.Call)
                 code = node.args[0]

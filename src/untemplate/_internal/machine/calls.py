@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
-from . import tags
+from . import sentences, tags
 from .arguments.lookahead import MAX_STRAY, STRAY_TEXT
 from .call_arguments import ArgumentsReader
 from .call_emitter import CallEmitter
@@ -59,7 +59,6 @@ _STRAY: Final = re.compile(rf"[\]}})\"'`,;]{{1,8}}[ \t\r\n]{{0,{MAX_STRAY}}}")
 _ANOTHER: Final = re.compile(rf",?[ \t\r\n]{{0,{MAX_STRAY}}}\{{")
 _OPENING: Final = (_CHOOSE, _BETWEEN, _BODY, _NAME)
 """Phases in which nothing can be read before text has come."""
-_SENTENCE_ENDS: Final = (".", "!", "?")
 _NO_SYNTAX: Final = CallSyntax("", Body())
 
 
@@ -262,7 +261,7 @@ class CallReader:
         cur = self.context.cur
         if self._entry == ENTRY_NAME and self.phase == _NAME:
             return cur.text[cur.pos : cur.pos + 1] not in WS
-        if self.phase == _NAME and cur.text[cur.pos :].rstrip(WS).endswith(_SENTENCE_ENDS):
+        if self.phase == _NAME and cur.text[cur.pos :].rstrip(WS).endswith(sentences.IN_NAME):
             return False
         return self._begins_with == A_MARKER
 

@@ -6,8 +6,7 @@ The bodies are compiled in their own folders.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ...format import (
     ElementArguments,
@@ -22,15 +21,11 @@ from ...format import (
 from . import tags
 from .call_syntax import OPTIONAL, SHORT_WORD, UNWRITTEN, WRITTEN, Body, CallSyntax, NameSyntax
 from .json.compiler import compile_json, compile_object
-from .lexer import WS, GoesOn, Literals
+from .lexer import GAP, WS, GoesOn, Literals
 from .marker_tags import spellings, tagged
-
-if TYPE_CHECKING:
-    from .tagged.body import TaggedBody
 
 # A backslash is the sign of a call that was copied into a string, with escapes.
 ILLEGAL_IN_NAMES: Final = "".join(map(chr, range(33))) + "<>{}()[]\"'`,;=\\"
-_WS: Final = r"[ \t\r\n]*"
 MARKED: Final = re.compile(r"[<>\[\]|]")
 """Characters that make a literal more than a word."""
 
@@ -107,7 +102,7 @@ def plain_close(syntax: CallSyntax) -> re.Pattern[str]:
     inner = [text for text, tag in syntax.after.tags.items() if tag == tags.ARGUMENTS_CLOSE and text not in others]
     close = "|".join(map(re.escape, closes)) or "(?!)"
     arguments = rf"(?:(?:{'|'.join(map(re.escape, inner))})[ \t\r\n]?)?" if inner else ""
-    return re.compile(rf"{_WS}+({arguments}(?:{close}))")
+    return re.compile(rf"{GAP}({arguments}(?:{close}))")
 
 
 def _variants(tools: Tools) -> frozenset[str]:
@@ -153,10 +148,7 @@ def _compile_named_body(syntax: CallSyntax, tools: Tools, body: NamedBody, turn_
             ends.append((arguments.key_close, tags.KEY_CLOSE))
         from .tagged.compiler import compile_tagged
 
-        tagged_body = compile_tagged(syntax, name, tools, body, arguments, turn_end)
-        if arguments.escape == "cdata":
-            _compile_cdata(tagged_body, tools, body, arguments, turn_end)
-        syntax.body = tagged_body
+        syntax.body = compile_tagged(syntax, name, tools, body, arguments, turn_end)
     elif isinstance(arguments, ElementArguments):
         ends.append((arguments.open, tags.KEY_OPEN))
         from .elements.compiler import compile_elements
@@ -188,29 +180,12 @@ def _opening_after(syntax: CallSyntax, name: NameSyntax) -> GoesOn:
     """Return the test for text after the call's opener that does not decide how its arguments begin."""
     opens = "|".join(map(re.escape, syntax.before_body.tags))
     begun = "|".join(map(re.escape, sorted(syntax.before_body.prefixes)))
-    return re.compile(rf"{_WS}+(?:(?:{begun})?\Z|(?:{opens})(?:{name.opening.pattern}|\Z))").match
+    return re.compile(rf"{GAP}(?:(?:{begun})?\Z|(?:{opens})(?:{name.opening.pattern}|\Z))").match
 
 
 def _is_word(marker: Marker | None) -> bool:
     """True if a marker is like a word (``.call``), so that only it shows that this is a call."""
     return marker is not None and marker.text.strip(WS) != "" and not MARKED.search(marker.text)
-
-
-def _compile_cdata(
-    body: TaggedBody, tools: Tools, named: NamedBody, arguments: TaggedArguments, turn_end: Marker | None
-) -> None:
-    """Compile the values in CDATA sections of a tagged body."""
-    from .tagged.body import TaggedBody
-    from .tagged.compiler import cdata_closes
-
-    closes = cdata_closes(arguments)
-    whole = replace(arguments, escape="none", value_close=Marker(closes[0], tuple(closes[1:])), trim=0, trim_after=0)
-    frame = compile_tools(replace(tools, body=replace(named, arguments=whole)), body.syntax.frame.path, turn_end)
-    frame.variants = frame.variants.difference(closes)
-    section = frame.body
-    assert isinstance(section, TaggedBody)
-    section.syntax.fast.ends = {}  # What follows the section is read with the other syntax.
-    body.syntax.cdata = section.syntax
 
 
 def _compile_name(name: NameSyntax, ends: Literals) -> None:

@@ -18,9 +18,11 @@ WS: Final = " \t\r\n"
 GoesOn = Callable[[str], object]
 """Text that a reader could not decide, and the text after it → true if both do not decide anything either. Then they
 are kept, and nothing is read again. Most are methods of patterns and sets: a call of one costs little."""
+GAP: Final = r"[ \t\r\n]*+"
+"""Pattern of white space, if there is any."""
 _MISREADINGS: Final = 16
 SPACES: Final = re.compile(r"[ \t\r\n]*")
-SPACES_GO_ON: Final[GoesOn] = re.compile(r"[ \t\r\n]*+\Z").match
+SPACES_GO_ON: Final[GoesOn] = re.compile(rf"{GAP}\Z").match
 """For white space."""
 _WORD_GOES_ON: Final[GoesOn] = re.compile(r"[A-Za-z_][A-Za-z_0-9]*+\Z").match
 """For a word, such as the beginning of a name."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Final, final
 
+from . import sentences
 from .json_place import JsonPlace
 from .lexer import WS
 
@@ -49,7 +50,6 @@ _DELIMITERS: Final = re.compile(r"[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+")
 """Matches the line between the head of a table and its rows, whose edges may be open."""
 _HEREDOC: Final = re.compile(r"<<(?<![<\w]<<)-?[ \t]?([\"']?)([A-Z][A-Z_\d]+)\1[ \t]*(?=[>|&;)]|\Z)")
 """Matches what begins a text of some lines for a command of a shell. The word ends it, alone on a line."""
-_ENDS_OF_PROSE: Final = (".", ":", "?", "!")
 _BEGINS_PROSE: Final = re.compile(r"[ \t]*+(?:[A-Z][a-z']*+[ \t,]|[^\x00-\x7f])")
 """Matches the first word of a sentence: a command is written in small letters."""
 _IN_HUNK: Final = ("+", "-", " ", "\\")
@@ -92,7 +92,7 @@ def _opens_comment(start: str, end: str) -> bool:
 
 def _heredoc_word(start: str, end: str) -> str:
     """Return the word that ends the text for a shell's command on this line; empty if it has none, or is prose."""
-    is_prose = "`" in end or end.rstrip(WS).endswith(_ENDS_OF_PROSE) or _BEGINS_PROSE.match(start) is not None
+    is_prose = "`" in end or end.rstrip(WS).endswith(sentences.OF_PROSE) or _BEGINS_PROSE.match(start) is not None
     begun = None if is_prose else _HEREDOC.search(end)
     return "" if begun is None else begun.group(2)
 
@@ -318,7 +318,8 @@ class TextBefore:
         return _OPEN_TAGS.fullmatch(self._line_end, at + 1) is not None
 
     def evidence(self, spaces: str) -> int:
-        """Return what the text, and this white space after it, say about a marker that follows."""
+        """Return what the text, and this white space after it, say about a marker that follows. A sign that counts here
+        must be one of those in `quotes_nothing`."""
         in_fence = self.in_fence
         breaks = "\n" in spaces
         json = self._json

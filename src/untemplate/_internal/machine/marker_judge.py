@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import rules
+from . import rules, sentences
 from .evidence import FENCED_ARE_TEXT
 from .lexer import WS
 from .markdown import IN_FENCE, IN_STRING, NO_EVIDENCE, NO_SIGN
@@ -24,7 +24,6 @@ NEEDS_TWO_PARTS: Final = 1
 """It ends the message if a role and another marker follow its opener; else it is text."""
 IS_TEXT: Final = 2
 
-_SENTENCE_ENDS: Final = frozenset(".!?。！？:")
 _CLOSING_SIGNS: Final = " \t\"')]*_`”’"
 """Characters that may follow the end of a sentence."""
 _QUOTED_CLOSES: Final = frozenset({rules.CLOSE_REASONING, rules.CLOSE_WRAP, rules.CLOSE_MESSAGE})
@@ -192,7 +191,7 @@ class MarkerJudge(TextWriter):
         if self.after_call or any("\n" in spaces for spaces in self.context.spaces):
             return True
         before = self.text_before()
-        return before is not None and before.last_but(_CLOSING_SIGNS) in _SENTENCE_ENDS
+        return before is not None and before.last_but(_CLOSING_SIGNS) in sentences.BEFORE_MARKER
 
     def _is_quoted_call(self, start: int, end: int) -> bool:
         """True if the text before the opener of calls at ``start`` makes it text. So does a marker before it that is
@@ -238,8 +237,8 @@ class MarkerJudge(TextWriter):
         if not text and (self.at_start or self.fresh or self.after_call):
             return self.at_start or self.after_call or self.context.tools.known
         end = (text or self.last_piece)[-1:]
-        begins = "\n" in before[len(text) :] or (end in _SENTENCE_ENDS and end != ":" and len(text) < len(before))
-        return begins and self.context.tools.known
+        ended = end in sentences.BEFORE_MARKER and end != ":" and len(text) < len(before)
+        return (ended or "\n" in before[len(text) :]) and self.context.tools.known
 
     def right_after_call(self, start: int) -> bool:
         cur = self.context.cur

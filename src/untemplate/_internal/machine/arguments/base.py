@@ -61,7 +61,7 @@ class CallHandler(ArgumentWriter):
         """Return where the marked part of the output ends, in characters of the output."""
         return 0
 
-    def drop(self, code: DiagnosticCode, cur: Cursor, end: int) -> None:
+    def drop_to(self, code: DiagnosticCode, cur: Cursor, end: int) -> None:
         """Report the text from the cursor to ``end``, and drop it."""
         self.report(code, cur.pos, end)
         cur.pos = end

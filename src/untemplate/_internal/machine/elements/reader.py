@@ -48,7 +48,7 @@ class ElementReader(ArgumentReader):
         self._has_markup: bool = False
         """True if markup of the call in the text was reported."""
         self._dropping: bool = False
-        """True if the text before the cursor was dropped."""
+        """True if the text before the cursor was dropped. So is white space after it."""
 
     def step(self, cur: Cursor, call: CallHandler) -> int:
         while True:
@@ -135,11 +135,12 @@ class ElementReader(ArgumentReader):
         return AGAIN
 
     def _drop(self, cur: Cursor, call: CallHandler) -> int:
-        """Drop text between elements up to the next marker."""
+        """Drop text between elements, up to the next marker or its beginning at the end of the text. If that is the end
+        of the output, ``put_cut`` reads it. Return AGAIN."""
         literals = self._syntax.tags
         found = literals.pattern.search(cur.text, cur.pos + 1)
         held = literals.undecided_from(cur.text, cur.pos + 1)
-        call.drop("text_between_arguments", cur, held if found is None else min(held, found.start()))
+        call.drop_to("text_between_arguments", cur, held if found is None else min(held, found.start()))
         self._dropping = True
         return AGAIN
 
@@ -230,7 +231,7 @@ class ElementReader(ArgumentReader):
         """Read the close tag of an element around this one, or drop it if no such element is open."""
         name = self._ends.name(cur, start, end)
         if all(element.name != name for element in self._ends.around[1:]):
-            call.drop("text_between_arguments", cur, end)
+            call.drop_to("text_between_arguments", cur, end)
             return
         while self._ends.element.name != name:
             call.report("missing_close", cur.pos, cur.pos)

@@ -60,7 +60,7 @@ class JsonBody(Body):
             return NO_MATCH
         call.commit_once()
         call.mark(MARKUP, cur.pos)
-        call.drop("doubled_open", cur, end)
+        call.drop_to("doubled_open", cur, end)
         return AGAIN
 
     def _skip_damaged_opener(self, cur: Cursor, call: CallBeginning) -> int:
@@ -73,7 +73,7 @@ class JsonBody(Body):
             return NO_MATCH
         call.commit_once()
         call.mark(MARKUP, cur.pos)
-        call.drop("missing_open", cur, brace)
+        call.drop_to("missing_open", cur, brace)
         return self._begin_value(cur, "{", call)
 
     def _begin_value(self, cur: Cursor, c: str, call: CallBeginning) -> int:

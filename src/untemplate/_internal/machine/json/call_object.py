@@ -16,7 +16,7 @@ from typing import Final, final
 
 from ..arguments.base import ArgumentReader, ArgumentWriter, BufferedWriter, CallHandler
 from ..ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
-from ..lexer import NO_LITERALS, SPACES, Cursor, GoesOn
+from ..lexer import GAP, NO_LITERALS, SPACES, Cursor, GoesOn
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .program import ObjectSyntax
 from .reader import EncodedJsonReader, JsonReader
@@ -40,7 +40,6 @@ PHASES: Final = ("opening brace", "key", "colon", "value", "after a member")
 _SIGNS: Final = ("{", '"', ":", "", ",")
 """The sign that goes on, by phase."""
 
-_SPACES: Final = r"[ \t\r\n]*+"
 _STRING: Final = r'(?:"[^"\\]*+)?'
 """Pattern of the beginning of a string without escapes, or of nothing."""
 _OPEN_STRING: Final = re.compile(rf"{_STRING}\Z")
@@ -49,15 +48,15 @@ _OPEN_STRING: Final = re.compile(rf"{_STRING}\Z")
 def _undecided(key: str, value: str) -> list[re.Pattern[str]]:
     """Return the patterns of text that decides nothing, by phase. ``key`` and ``value`` are the patterns of strings in
     the place of a key and of a value."""
-    after_key = rf"(?::{_SPACES}{value})?"
-    member = rf'{key}(?:"{_SPACES}{after_key})?'
+    after_key = rf"(?::{GAP}{value})?"
+    member = rf'{key}(?:"{GAP}{after_key})?'
     return [
-        re.compile(rf"{_SPACES}{text}\Z")
-        for text in (rf"(?:\{{{_SPACES}{member})?", rf'{key}(?:"{_SPACES}(?::{_SPACES})?)?', after_key, value, "")
+        re.compile(rf"{GAP}{text}\Z")
+        for text in (rf"(?:\{{{GAP}{member})?", rf'{key}(?:"{GAP}(?::{GAP})?)?', after_key, value, "")
     ]
 
 
-_OPEN_MEMBER: Final = _undecided(_STRING, rf'(?:"(?:[^"\\]++(?:"{_SPACES})?)?)?')
+_OPEN_MEMBER: Final = _undecided(_STRING, rf'(?:"(?:[^"\\]++(?:"{GAP})?)?)?')
 """By phase: text that is read when more has come. A name that is empty is not waited for."""
 CALL_GOES_ON: Final[GoesOn] = _OPEN_MEMBER[_OPEN].match
 """For the beginning of an object, up to its name."""

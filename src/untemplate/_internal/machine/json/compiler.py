@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Final
 
 from ....format import JsonBody as JsonObject
 from ....format import Marker
 from ..call_syntax import CallSyntax
-from ..lexer import WS
+from ..lexer import GAP, WS
 from .body import JsonBody, ObjectBody
 from .call_object import CALL_GOES_ON
 from .program import ObjectSyntax
-
-_WS: Final = r"[ \t\r\n]*"
 
 
 def compile_json(syntax: CallSyntax, opener: Marker | None = None) -> JsonBody:
@@ -37,11 +34,11 @@ def compile_object(syntax: CallSyntax, body: JsonObject) -> ObjectBody:
     # Where the inner object has the key of the arguments, the text after that key does not show which of them it is.
     if not body.name_is_key and body.arguments_key != body.nested_key:
         name, arguments = re.escape(body.name_key), re.escape(body.arguments_key)
-        follows = rf'{_WS}"{arguments}"{_WS}:{_WS}(?=\{{)'
-        known_id = rf'(?:"{re.escape(body.id_key)}"{_WS}:{_WS}"([^"\\]*)"{_WS},{_WS})?' if body.id_key else "()?"
-        named = rf'"{name}"{_WS}:{_WS}"([^"\\]+)"{_WS},'
-        program.start = re.compile(rf"\{{{_WS}{known_id}{named}(?:{follows}())?")
-        program.arguments_start = re.compile(rf'"({arguments})"{_WS}:{_WS}(?=\{{)')
+        follows = rf'{GAP}"{arguments}"{GAP}:{GAP}(?=\{{)'
+        known_id = rf'(?:"{re.escape(body.id_key)}"{GAP}:{GAP}"([^"\\]*)"{GAP},{GAP})?' if body.id_key else "()?"
+        named = rf'"{name}"{GAP}:{GAP}"([^"\\]+)"{GAP},'
+        program.start = re.compile(rf"\{{{GAP}{known_id}{named}(?:{follows}())?")
+        program.arguments_start = re.compile(rf'"({arguments})"{GAP}:{GAP}(?=\{{)')
     if not body.name_is_key:
         syntax.opening = CALL_GOES_ON
     return ObjectBody(program)

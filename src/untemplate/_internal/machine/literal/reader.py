@@ -18,7 +18,7 @@ from ...jsontext.lexical import json_escape
 from ..arguments.base import ArgumentReader, ArgumentWriter, CallHandler
 from ..call_syntax import SHORT_WORD
 from ..ledger import ARGUMENT_TEXT
-from ..lexer import SPACES, WS, Cursor, GoesOn
+from ..lexer import GAP, SPACES, WS, Cursor, GoesOn
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .bare_words import WordReader
 from .keys import cut_key, plain_key, quoted_key
@@ -52,10 +52,9 @@ _FEWEST_LEVELS: Final = 64
 """Levels that are read however little may be held. No output seen needs more."""
 _BETWEEN_STOP: Final = re.compile(r"[,)\]}]")
 _NO_KEY_OR_VALUE: Final = "=:\"'<"
-_SPACES: Final = r"[ \t\r\n]*+"
 _GO_ON: Final[dict[int, GoesOn]] = {
-    _KEY: re.compile(rf"{_SPACES}{SHORT_WORD}\Z").match,
-    _NEXT: re.compile(rf"{_SPACES}(?:,{_SPACES}(?:{SHORT_WORD})?)?\Z").match,
+    _KEY: re.compile(rf"{GAP}{SHORT_WORD}\Z").match,
+    _NEXT: re.compile(rf"{GAP}(?:,{GAP}(?:{SHORT_WORD})?)?\Z").match,
 }
 """The tests for a key that is not complete."""
 _CLOSER: Final = {"(": ")", "[": "]", "{": "}"}
@@ -209,7 +208,7 @@ class LiteralReader(ArgumentReader):
 
     def _drop_to(self, cur: Cursor, end: int, out: CallHandler) -> None:
         out.mark(ARGUMENT_TEXT, cur.pos)
-        out.drop("text_between_arguments", cur, end)
+        out.drop_to("text_between_arguments", cur, end)
 
     def _drop(self, cur: Cursor, out: CallHandler) -> int:
         """Drop text between values, up to a separator, a closing character or the end of the line that an argument is

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Final
 
 from ....format import Marker, NamedBody, TaggedArguments, Tools
@@ -22,7 +23,7 @@ def compile_tagged(
     frame: CallSyntax, name: NameSyntax, tools: Tools, body: NamedBody, arguments: TaggedArguments,
     turn_end: Marker | None,
 ) -> TaggedBody:  # fmt: skip
-    """Compile arguments in tags. Values in CDATA sections are not compiled here."""
+    """Compile arguments in tags."""
     syntax = TaggedSyntax(frame, name, arguments.key)
     name_open = body.name_open if frame.opens != WRITTEN else None
     enclosing = around(tools, body, turn_end) | tagged((name_open, tags.NAME_OPEN))
@@ -49,6 +50,11 @@ def compile_tagged(
     syntax.escape = arguments.escape
     syntax.escape_of_keys = arguments.escape_of_keys
     compile_fast(syntax)
+    if arguments.escape == "cdata":
+        section = compile_tagged(frame, name, tools, body, _in_section(arguments), turn_end).syntax
+        # A value that ends regularly does not leave its section, so what follows is read with the other syntax.
+        section.fast.ends = {}
+        syntax.cdata = section
     return TaggedBody(syntax)
 
 
@@ -80,6 +86,8 @@ def _compile_value_ends(syntax: TaggedSyntax, arguments: TaggedArguments) -> Non
         syntax.type_ends = Literals({**tagged((arguments.type_close, tags.KEY_CLOSE)), **unopened})
 
 
-def cdata_closes(arguments: TaggedArguments) -> list[str]:
-    """Return what closes a value in a CDATA section."""
-    return [f"]]>{space}{text}" for text in arguments.value_close.spellings for space in ("", "\n")]
+def _in_section(arguments: TaggedArguments) -> TaggedArguments:
+    """Return the arguments as they are in CDATA sections: all text is the value's, up to the closes of section and
+    value."""
+    closes = [f"]]>{space}{text}" for text in arguments.value_close.spellings for space in ("", "\n")]
+    return replace(arguments, escape="none", value_close=Marker(closes[0], tuple(closes[1:])), trim=0, trim_after=0)

@@ -18,8 +18,8 @@ class FastTags:
         self.key: re.Pattern[str] = NOTHING
         """Matches white space, a key's opener (opener), and what ``name`` matches if that is whole."""
         self.name: re.Pattern[str] = NOTHING
-        """Matches a key (key), its attributes (string, type), what ends it, up to the value's opener (begin), and the
-        newlines before the value."""
+        """Matches a key (key), its attributes (string, type), all markers up to the value (before_value), and the
+        newlines before it."""
         self.ends: dict[int, re.Pattern[str]] = {}
         """For each kind of close that ends the calls: matches a value's close (close) and what follows it. This is a
         key as above, the closes around the value (chain), or the end of the text, which may cut one of these (rest).

@@ -54,7 +54,7 @@ class TaggedReader(ArgumentReader):
         self._values: ValueReader = ValueReader(syntax, tools, max_held)
         self._phase: int = _BETWEEN
         self._dropping: bool = False
-        """True if the text before the cursor was dropped."""
+        """True if the text before the cursor was dropped. So is white space after it."""
         self._key: str = ""
         self._key_start: int = 0
         """The place of the key in the output."""
@@ -127,7 +127,7 @@ class TaggedReader(ArgumentReader):
         self._begin_value(key, found.start("key"), found["string"], found["type"], call)
         cur.pos = found.end()
         call.mark(MARKUP, cur.pos)
-        self._values.skip_to(cur, found.end("begin"), cur.pos)
+        self._values.skip_to(cur, found.end("before_value"), cur.pos)
         return AGAIN
 
     def _follow(self, cur: Cursor, found: re.Match[str], call: CallHandler) -> int:
@@ -195,13 +195,13 @@ class TaggedReader(ArgumentReader):
         """Drop a second close of a value, or the damaged opener of a declared key. Return AGAIN, NO_MATCH or MORE."""
         end = self.syntax.value_ends.at(cur.text, cur.pos, cur.final)
         if end >= 0:
-            call.drop("doubled_close", cur, end)
+            call.drop_to("doubled_close", cur, end)
             return AGAIN
         if end == NO_MATCH:
             end = self._values.ends.keys.damaged_key(self.syntax, cur, cur.pos)
         if end < 0:
             return end
-        call.drop("broken_key", cur, end)
+        call.drop_to("broken_key", cur, end)
         self._phase = _KEY
         return AGAIN
 
@@ -215,7 +215,7 @@ class TaggedReader(ArgumentReader):
 
     def _drop(self, cur: Cursor, stop: int, call: CallHandler) -> None:
         """Drop text between arguments, up to ``stop``."""
-        call.drop("text_between_arguments", cur, stop)
+        call.drop_to("text_between_arguments", cur, stop)
         self._dropping = True
 
     def _read_key(self, cur: Cursor, call: CallHandler) -> int:
@@ -232,7 +232,7 @@ class TaggedReader(ArgumentReader):
         end = found.start() if found is not None else min(held, cur.pos + MAX_KEY + 1)
         broken = self._key_breaks(text, cur.pos, end)
         if broken >= 0:
-            call.drop("broken_key", cur, broken)
+            call.drop_to("broken_key", cur, broken)
             self._phase = _BETWEEN
             return AGAIN
         if found is None:

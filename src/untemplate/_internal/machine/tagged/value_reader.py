@@ -81,7 +81,8 @@ class ValueReader:
         self._trim = self._syntax.trim
 
     def skip_to(self, cur: Cursor, start: int, end: int) -> None:
-        """Begin at ``end`` of the cursor's text, after the declared newlines, which begin at ``start``."""
+        """Begin at ``end`` of the cursor's text, after the declared newlines, which begin at ``start``. All else
+        that may come before the text is left for ``_read_beginning``."""
         if end > start:
             self._trim = 0
         if len(cur.text) > start and cur.text[start] not in self._syntax.doubled_opens.first_characters:
