@@ -76,23 +76,11 @@ def test_settings_load_nothing_of_the_gateway(tmp_path: Path):
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ("serve", "replay"),
-            f"serving needs starlette, uvicorn, httptools, prometheus-client: {install_command('untemplate-gateway')}",
-        ),
-        (
-            ("pull", "org/repo"),
-            f"models on the hub need the package huggingface_hub: {install_command('untemplate-gateway', 'hub')}",
-        ),
-    ],
-)
-def test_a_missing_extra_is_named(arguments: tuple[str, ...], message: str, tmp_path: Path):
-    done = bare("from untemplate._internal.cli import main; sys.exit(main(sys.argv[1:]))", *arguments, cwd=tmp_path)
+def test_a_missing_extra_is_named(tmp_path: Path):
+    done = bare("from untemplate._internal.cli import main; sys.exit(main(['pull', 'org/repo']))", cwd=tmp_path)
+    needed = f"models on the hub need the package huggingface_hub: {install_command('untemplate-gateway', 'hub')}"
     assert done.stdout == ""
-    assert done.stderr.strip().split("\n")[-1] == f"untemplate: error: {message}"
+    assert done.stderr.strip().split("\n")[-1] == f"untemplate: error: {needed}"
     assert done.returncode != 0
 
 

@@ -114,7 +114,8 @@ class TestBodies:
             for path in ("/health", "/metrics"):
                 assert httpx.get(gateway.url + path, timeout=LONG).status_code == 200
             assert httpx.post(gateway.url + CHAT, json=ASK, timeout=LONG).status_code == 200
-            assert clients[0].recv(1) == b""
+            with contextlib.suppress(ConnectionResetError):  # if a part of its body was not read yet
+                assert clients[0].recv(1) == b""
             for client in clients:
                 client.close()
 
