@@ -1,4 +1,7 @@
-"""Arguments in elements: their literals."""
+"""Arguments in elements: their literals.
+
+There is no fast table: elements nest, which no expression matches, and one family of models writes them.
+"""
 
 from __future__ import annotations
 
