@@ -13,9 +13,10 @@ from ..ledger import ARGUMENT_TEXT, ID_TEXT, MARKUP, NAME_TEXT
 from ..lexer import WS, Cursor, Literals
 from ..names import MAX_NAME
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
-from .call_object import CALL_GOES_ON, CallObjectReader, begins_call
+from .call_object import CallObjectReader
 from .program import ObjectSyntax
 from .reader import EncodedArguments, JsonArguments, whole_object
+from .undecided import CALL_GOES_ON, begins_call
 
 _ENCODED_OBJECT: Final = re.compile(r'"(?:[ \t\r\n]|\\[nrt])*[{"]')
 _ENCODED_PREFIX: Final = re.compile(r'"(?:[ \t\r\n]|\\[nrt])*\\?\Z')

@@ -16,19 +16,15 @@ from typing import Final, final
 
 from ..arguments.base import ArgumentReader, ArgumentWriter, BufferedWriter, CallHandler
 from ..ledger import ARGUMENT_TEXT, DROPPED, ID_TEXT, MARKUP, NAME_TEXT
-from ..lexer import GAP, NO_LITERALS, SPACES, Cursor, GoesOn
+from ..lexer import NO_LITERALS, SPACES, Cursor, GoesOn
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
+from .other_members import OtherMembers, cut_member
 from .program import ObjectSyntax
 from .reader import EncodedJsonReader, JsonReader
+from .undecided import STREAMS_STRINGS, WAITS_FOR_NAME, may_wait
 
-_SHORT: Final = 128
-"""Most characters of a string that waits to be read at once: names and keys are shorter. Longer ones are read as they
-come, with the same result."""
 _SIMPLE: Final = re.compile(r'"([^"\\]*)"')
 """A string that has arrived whole and has no escapes."""
-
-_BEGINS: Final = 5
-"""Characters of a key by which a damaged one is recognised."""
 
 _OPEN: Final = 0
 _KEY: Final = 1
@@ -38,36 +34,22 @@ _NEXT: Final = 4
 PHASES: Final = ("opening brace", "key", "colon", "value", "after a member")
 """What is read in each phase."""
 _SIGNS: Final = ("{", '"', ":", "", ",")
-"""The sign that goes on, by phase."""
-
-_STRING: Final = r'(?:"[^"\\]*+)?'
-"""Pattern of the beginning of a string without escapes, or of nothing."""
-_OPEN_STRING: Final = re.compile(rf"{_STRING}\Z")
-
-
-def _undecided(key: str, value: str) -> list[re.Pattern[str]]:
-    """Return the patterns of text that decides nothing, by phase. ``key`` and ``value`` are the patterns of strings in
-    the place of a key and of a value."""
-    after_key = rf"(?::{GAP}{value})?"
-    member = rf'{key}(?:"{GAP}{after_key})?'
-    return [
-        re.compile(rf"{GAP}{text}\Z")
-        for text in (rf"(?:\{{{GAP}{member})?", rf'{key}(?:"{GAP}(?::{GAP})?)?', after_key, value, "")
-    ]
-
-
-_OPEN_MEMBER: Final = _undecided(_STRING, rf'(?:"(?:[^"\\]++(?:"{GAP})?)?)?')
-"""By phase: text that is read when more has come. A name that is empty is not waited for."""
-CALL_GOES_ON: Final[GoesOn] = _OPEN_MEMBER[_OPEN].match
-"""For the beginning of an object, up to its name."""
-_NO_STRING: Final = _undecided(_STRING, "")
-"""The same, where a string is read as it comes."""
+"""The sign that goes on, by phase; empty before a value."""
 
 # Kinds of values.
 _SKIP: Final = 0
 _IS_NAME: Final = 1
 _IS_ARGUMENTS: Final = 2
 _IS_ID: Final = 3
+
+# Where it goes.
+_TO_CALL: Final = 0
+_TO_HELD: Final = 1
+"""To what is kept until the name is known: it is the arguments."""
+_AS_WORD: Final = 2
+"""It is kept: ``null`` in the place of the arguments means none, and other text there is passed on."""
+_AS_WHOLE: Final = 3
+"""It is kept: a key, or a value that is not the arguments."""
 
 # The arguments.
 _NONE_YET: Final = 0
@@ -79,68 +61,6 @@ _FLAT: Final = 0
 _INSIDE: Final = 1
 """In an object inside the call object."""
 _AFTER: Final = 2
-
-
-def begins_call(cur: Cursor) -> bool:
-    """True if an object at the cursor is not decided yet: it ends in its first key, or in a short name."""
-    undecided = not cur.final and not cur.ends_prompt and len(cur.text) - cur.pos <= _SHORT
-    return undecided and _OPEN_MEMBER[_OPEN].match(cur.text, cur.pos) is not None
-
-
-def _may_wait(cur: Cursor) -> bool:
-    """True if a short string without escapes at the cursor is not complete."""
-    short = len(cur.text) - cur.pos <= _SHORT
-    return short and not cur.final and not cur.ends_prompt and _OPEN_STRING.match(cur.text, cur.pos) is not None
-
-
-@final
-class OtherMembers:
-    """Members of a call object that are its arguments if it has no key for arguments."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.size: int = 0
-        self.values: list[tuple[int, int]] = []
-        """Where the value of each begins and ends, in characters of the output."""
-        self._start: int = 0
-        """Where the first of them begins."""
-
-    def take(self, key: str, raw: str, cur: Cursor, call: CallHandler) -> None:
-        """Keep a member whose value ends at the cursor."""
-        member = f"{json.dumps(key, ensure_ascii=False)}: {raw}"
-        self.texts.append(member)
-        self.size += len(member)
-        if not self.values:
-            self._start = call.accounted()
-        call.mark(ARGUMENT_TEXT, cur.pos)
-        end = call.accounted()
-        self.values.append((end - len(raw), end))
-
-    def drop(self, call: CallHandler) -> None:
-        """Drop them, because there is a key for arguments: they had been marked as arguments."""
-        call.drop_arguments("unused_member", self._start, self.values)
-
-    def put(self, syntax: ObjectSyntax, cur: Cursor, call: CallHandler) -> None:
-        """Put them as the arguments."""
-        if self._is_damaged(syntax):
-            call.report("missing_open", cur.pos, cur.pos)
-        else:
-            call.report_at("variant_spelling", *self.values[0])
-        call.put("{" + ", ".join(self.texts) + "}")
-
-    def put_cut(self, member: str, cur: Cursor, call: CallHandler) -> None:
-        """Put them as arguments that are cut, with ``member``, in which the object ends; empty if it ends in none."""
-        texts = [*self.texts, member] if member else self.texts
-        if texts:
-            call.put("{" + ", ".join(texts))
-        if member:
-            call.mark(ARGUMENT_TEXT, cur.pos)
-
-    def _is_damaged(self, syntax: ObjectSyntax) -> bool:
-        """True if the only other member is an object whose key begins as that of the arguments: ``argumentsss``."""
-        begins = tuple(key[:_BEGINS] for key in syntax.arguments_keys if len(key) >= _BEGINS)
-        texts = self.texts
-        return len(texts) == 1 and texts[0].endswith("}") and texts[0][1:].startswith(begins)
 
 
 @final
@@ -162,8 +82,9 @@ class CallObjectReader(ArgumentReader):
     _what: int = _SKIP
     _value: JsonReader | None = None
     _text: EncodedJsonReader | None = None
+    _goes: int = _TO_CALL
     _out: ArgumentWriter | None = None
-    """Takes the value that is being read."""
+    """Takes the value that is being read, as ``_goes`` decides."""
     _held: BufferedWriter | None = None
     """Keeps arguments that come before the name."""
 
@@ -183,6 +104,7 @@ class CallObjectReader(ArgumentReader):
         """Begin at the object of the arguments of a committed call."""
         self._what = _IS_ARGUMENTS
         self._arguments = _BEGUN
+        self._goes = _TO_CALL
         self._out = call
         self._value = JsonReader(self._syntax.stops)
         self._phase = _VALUE
@@ -198,7 +120,7 @@ class CallObjectReader(ArgumentReader):
         """Return DONE after the closing brace, NO_MATCH where the text cannot be a call object. After NO_MATCH what is
         buffered must be flushed."""
         while True:
-            if self._value is not None and self._out is call:
+            if self._value is not None and self._goes == _TO_CALL:
                 answer = self._stream_arguments(self._value, cur, call)
             elif self._value is not None or self._text is not None:
                 answer = self._read_value(cur, call)
@@ -217,7 +139,7 @@ class CallObjectReader(ArgumentReader):
         c = cur.text[cur.pos]
         phase = self._phase
         if phase == _VALUE:
-            if c == '"' and self._is_name_key() and _may_wait(cur):
+            if c == '"' and self._is_name_key() and may_wait(cur):
                 return MORE
             return AGAIN if self._begin_value(cur, c, call) else NO_MATCH
         return self._read_sign_of(phase, c, cur, call)
@@ -259,7 +181,7 @@ class CallObjectReader(ArgumentReader):
             self._phase = _VALUE
             return AGAIN if self._begin_value(cur, "{", call) else NO_MATCH
         call.mark(MARKUP, cur.pos)
-        if _may_wait(cur):
+        if may_wait(cur):
             return MORE
         found = _SIMPLE.match(cur.text, cur.pos)
         if found is None:
@@ -309,7 +231,7 @@ class CallObjectReader(ArgumentReader):
 
     def look_ahead(self, cur: Cursor) -> None:
         cur.goes_on = self._goes_on
-        if self._value is not None and not isinstance(self._out, BufferedWriter):
+        if self._value is not None and self._goes == _TO_CALL:
             cur.passed = self._value.passed
             cur.stops = NO_LITERALS
 
@@ -321,7 +243,7 @@ class CallObjectReader(ArgumentReader):
         phase = self._phase
         syntax = self._syntax
         waits = not syntax.name_is_key if phase == _OPEN else self._is_name_key()
-        return (_OPEN_MEMBER if waits else _NO_STRING)[phase].match
+        return (WAITS_FOR_NAME if waits else STREAMS_STRINGS)[_SIGNS[phase]].match
 
     # -- the end of the output ------------------------------------------------------------------------------------
 
@@ -339,9 +261,9 @@ class CallObjectReader(ArgumentReader):
             return
         out = self._out
         raw = ""
-        if self._value is not None and isinstance(out, BufferedWriter) and out is not self._held:
+        if self._value is not None and self._goes >= _AS_WORD and isinstance(out, BufferedWriter):
             raw = out.take()
-        member = _cut_member(self._phase, self._key, raw, self._syntax)
+        member = cut_member(_SIGNS[self._phase], self._key, raw, self._syntax)
         if not self._arguments:
             (self._others or OtherMembers()).put_cut(member, cur, call)
             self._others = None
@@ -360,6 +282,7 @@ class CallObjectReader(ArgumentReader):
 
     def _capture(self) -> None:
         self._value = JsonReader(self._syntax.stops)
+        self._goes = _AS_WHOLE
         self._out = BufferedWriter(self._max_held)
 
     def _begin_value(self, cur: Cursor, c: str, call: CallHandler) -> bool:
@@ -409,8 +332,10 @@ class CallObjectReader(ArgumentReader):
         if self._name and not call.committed and not call.named(self._name, self._id, True):
             return False
         if call.committed:
+            self._goes = _TO_CALL
             self._out = call
         else:
+            self._goes = _TO_HELD
             self._out = self._held = BufferedWriter(self._max_held)
         if c == '"':
             call.report("variant_spelling", cur.pos, cur.pos + 1)
@@ -420,6 +345,7 @@ class CallObjectReader(ArgumentReader):
         self._value = JsonReader(self._syntax.stops)
         if c not in "{[":
             # null means no arguments; any other word is passed on as written, so it is not lost if it is long.
+            self._goes = _AS_WORD
             self._out = BufferedWriter(sys.maxsize)
         return True
 
@@ -439,15 +365,14 @@ class CallObjectReader(ArgumentReader):
         """Read a key or a value that is not simple. Return AGAIN after it."""
         out = self._out
         assert out is not None
-        is_arguments = self._phase == _VALUE and self._what == _IS_ARGUMENTS
         if self._text is not None:
             answer = self._text.step(cur, out)
         else:
             assert self._value is not None
             answer = self._value.step(cur, out)
-            if is_arguments and call.committed and out is not self._held:
+            if self._goes == _AS_WORD and call.committed:
                 self._stream_word(call)
-        if is_arguments and (self._out is call or out is self._held):
+        if self._goes <= _TO_HELD:
             call.mark(ARGUMENT_TEXT, cur.pos)
         if answer != DONE:
             return answer
@@ -461,6 +386,7 @@ class CallObjectReader(ArgumentReader):
         if len(word) <= len("null"):
             out.put(word)
             return
+        self._goes = _TO_CALL
         self._out = call
         call.put(word)
 
@@ -469,7 +395,7 @@ class CallObjectReader(ArgumentReader):
         value = self._value
         self._value = None
         self._text = None
-        if self._phase == _VALUE and self._what == _IS_ARGUMENTS:
+        if self._goes != _AS_WHOLE:
             self._arguments_done(value, cur, call)
             return True
         out = self._out
@@ -497,7 +423,7 @@ class CallObjectReader(ArgumentReader):
         self._phase = _NEXT
         self._arguments = _ENDED
         out = self._out
-        if isinstance(out, BufferedWriter) and out is not self._held:
+        if self._goes == _AS_WORD and isinstance(out, BufferedWriter):
             word = out.take()
             if word != "null":
                 (call if call.committed or self._held is None else self._held).put(word)
@@ -539,16 +465,6 @@ class CallObjectReader(ArgumentReader):
         if held:
             call.put(held)
         return True
-
-
-def _cut_member(phase: int, key: str, raw: str, syntax: ObjectSyntax) -> str:
-    """Return the member in which the object ends, with ``raw`` as its cut key or value; empty if it ends in none."""
-    written = json.dumps(key, ensure_ascii=False)
-    if phase == _VALUE and raw:
-        return f"{written}: {raw}"
-    if phase == _KEY and raw and not any(own.startswith(raw[1:]) for own in syntax.own_keys):
-        return raw
-    return written if phase in (_COLON, _VALUE) and key not in syntax.own_keys else ""
 
 
 def _string(raw: str) -> str:

@@ -9,8 +9,8 @@ from ....format import Marker
 from ..call_syntax import CallSyntax
 from ..lexer import GAP, WS
 from .body import JsonBody, ObjectBody
-from .call_object import CALL_GOES_ON
 from .program import ObjectSyntax
+from .undecided import CALL_GOES_ON
 
 
 def compile_json(syntax: CallSyntax, opener: Marker | None = None) -> JsonBody:
