@@ -194,6 +194,15 @@ class TestConversations:
         with pytest.raises(openai.NotFoundError, match=f"no conversation '{conversation.id}' is stored here"):
             client.conversations.retrieve(conversation.id)
 
+    def test_a_reference_is_added_as_the_item_that_it_means(self, client: openai.OpenAI) -> None:
+        conversation = client.conversations.create()
+        first = client.responses.create(model=MODEL, input="Hi")
+        reference: Any = {"type": "item_reference", "id": first.output[0].id}
+        for expected in ("0 questions.", "1 questions."):
+            made = client.responses.create(model=MODEL, input=[reference], conversation=conversation.id)
+            assert made.output_text == expected
+            reference = {"role": "user", "content": "Sure?"}
+
     def test_in_the_background(self, client: openai.OpenAI) -> None:
         conversation = client.conversations.create()
         begun = client.responses.create(model=MODEL, input="Hi", conversation=conversation.id, background=True)
@@ -219,6 +228,7 @@ class TestConversations:
         assert asked(f"/v1/conversations/{made.id}", "GET")[0] == 404
         items = f"/v1/conversations/{id}/items"
         assert asked(items + "?limit=0", "GET") == (400, "limit: must be an integer from 1 to 100, got '0'")
+        assert asked(items + f"?limit=000000001{'0' * 5000}", "GET")[0] == 400
         assert asked(items + "?order=up", "GET") == (400, "order: must be one of asc, desc, got 'up'")
         assert asked(items, items=[{"role": "nobody", "content": "x"}])[0] == 400
 

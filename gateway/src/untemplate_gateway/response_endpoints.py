@@ -155,7 +155,7 @@ async def list_conversation(exchange: Exchange) -> None:
     query = parse_qs(exchange.scope.get("query_string", b"").decode("latin-1"))
     asked = {name: values[0] for name, values in query.items()}
     limit, order = asked.get("limit", str(_PAGE)), asked.get("order", "desc")
-    if not (limit.isascii() and limit.isdecimal() and 1 <= int(limit[:9]) <= _MOST):
+    if not (limit.isascii() and limit.isdecimal() and len(limit) < 10 and 1 <= int(limit) <= _MOST):
         raise bad_request("limit", f"must be an integer from 1 to {_MOST}, got {limit[:20]!r}")
     if order not in ("asc", "desc"):
         raise bad_request("order", f"must be one of asc, desc, got {order[:20]!r}")

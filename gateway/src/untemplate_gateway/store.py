@@ -240,7 +240,8 @@ class ResponseStore:
         """
         if not self.on or body.get("store") is False:
             return None
-        items, added, conversation = _items(body.get("input")), _items(new), _conversation(body)
+        items, conversation = _items(body.get("input")), _conversation(body)
+        added = items[len(items) - len(_items(new)) :]
 
         def keep(response: dict[str, Any]) -> bool:
             stored = (self.finish if again else self.put)(owner, Kept(response, items))
