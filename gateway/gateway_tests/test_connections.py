@@ -26,8 +26,9 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from untemplate_gateway import asgi
-from untemplate_gateway.connections import HEAD_BYTES, HEADERS
+from untemplate_gateway.connections import HEAD_BYTES, HEADERS, ServerConfig
 from untemplate_gateway.engines import EngineChunk
+from untemplate_gateway.settings import Settings
 
 from .scripted import Scripted, scripted
 from .server import LONG, Running, running, soon
@@ -338,6 +339,13 @@ class TestTls:
             with context.wrap_socket(connected(gateway)) as client, contextlib.suppress(ConnectionResetError):
                 assert client.recv(1) == b""  # after the handshake, a head must come
 
+    def test_the_ciphers_are_those_of_python(self, certificate: Path) -> None:
+        """OpenSSL's own list has some without forward secrecy."""
+        config = ServerConfig(None, Settings(tls_cert=str(certificate)))
+        config.load()
+        assert config.limits.tls is not None
+        assert config.limits.tls.get_ciphers() == ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).get_ciphers()
+
 
 class TestPipelines:
     def ask(self, gateway: Running, count: int, size: int = 0) -> socket.socket:
@@ -375,6 +383,18 @@ class TestPipelines:
             assert data.count(b"HTTP/1.1 200 OK") == 1
             assert data.count(b"Hello.") == 1
         assert len(model.engine.jobs) == 1  # type: ignore[attr-defined]
+
+    def test_an_empty_line_after_the_body_does_not_cut_the_answer(self) -> None:
+        model = scripted("Hello.")
+        engine = model.engine
+        assert isinstance(engine, Scripted)
+        engine.gate.clear()
+        with running([model], head_timeout=0.05) as gateway, self.ask(gateway, 1) as client:
+            assert soon(lambda: len(engine.jobs) == 1)
+            client.sendall(b"\r\n")
+            time.sleep(0.2)
+            gateway.loop.call_soon_threadsafe(engine.gate.set)
+            assert client.recv(65536).startswith(b"HTTP/1.1 200 OK")
 
 
 def test_the_private_members_of_uvicorn_that_the_limits_need() -> None:

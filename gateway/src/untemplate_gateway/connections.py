@@ -84,7 +84,6 @@ class ServerConfig(uvicorn.Config):
             timeout_graceful_shutdown=math.ceil(settings.shutdown_grace),
             ssl_certfile=settings.tls_cert or None,
             ssl_keyfile=settings.tls_key or None,
-            ssl_ciphers="DEFAULT",
             access_log=False,
             log_config=None,
             server_header=False,
@@ -238,7 +237,8 @@ class _BoundedHttpProtocol(HttpToolsProtocol):
             return
         if self._in_head:
             self._head += len(data)
-            if self._timer is None:
+            # While a response is running, the client may take as long as it wants: with an empty line after its body.
+            if self._timer is None and (self.cycle is None or self.cycle.response_complete):
                 self._set_timer(self._limits.head_timeout)
         self._feed(data)
         if self._in_head and self._head > HEAD_BYTES:
