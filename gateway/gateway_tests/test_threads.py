@@ -180,6 +180,19 @@ def test_errors_of_workers_come_back_with_all_that_they_say() -> None:
         workers.close()
 
 
+def test_an_error_with_half_an_emoji_comes_back() -> None:
+    workers = Workers()
+    try:
+        with pytest.raises(ValueError, match=r"^half: \?$"):
+            workers.do(packed(_half))
+    finally:
+        workers.close()
+
+
+def _half() -> None:
+    raise ValueError("half: \ud800")
+
+
 def _odd() -> None:
     class Odd(Exception):
         pass

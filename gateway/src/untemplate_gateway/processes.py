@@ -233,7 +233,8 @@ def _answer(data: bytes) -> bytes:
         name = next((one.__name__ for one in type(error).__mro__ if _ERRORS.get(one.__name__) is one), "")
         with contextlib.suppress(Exception):  # attributes may be anything
             if name:
-                return b"!" + msgspec.json.encode((name, str(error), vars(error)))
+                text = str(error).encode("utf-8", "replace").decode()  # a template may have written half an emoji
+                return b"!" + msgspec.json.encode((name, text, vars(error)))
         return b"!" + msgspec.json.encode(("", ascii(f"{type(error).__name__}: {error}")[1:-1], {}))
 
 
