@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -16,12 +17,12 @@ import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from untemplate._internal import cli
+from untemplate_gateway.cli.serve import _bound
 from untemplate_gateway.settings import Settings, fields
 
 for package in ("starlette", "uvicorn", "httptools", "prometheus_client"):
@@ -207,7 +208,7 @@ def test_advice_on_quoted_calls():
 # -- A server -----------------------------------------------------------------------------------------------------
 
 
-@contextmanager
+@contextlib.contextmanager
 def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Start a server in a process of its own; yield it with its output until it listens."""
     command = [sys.executable, "-m", "untemplate", "serve", *arguments]
@@ -430,3 +431,14 @@ def test_a_unix_socket(tmp_path: Path):
             client.connect(str(path))
             client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             assert client.recv(100).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs Unix sockets")
+def test_a_server_leaves_the_unix_socket_of_the_one_that_takes_its_place(tmp_path: Path):
+    path = tmp_path / "s"
+    settings = Settings(uds=str(path))
+    with contextlib.ExitStack() as later:
+        with _bound(settings):
+            later.enter_context(_bound(settings))
+        assert path.is_socket()
+    assert not path.exists()

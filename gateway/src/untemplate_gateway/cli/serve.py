@@ -269,13 +269,20 @@ def _bound(settings: Settings) -> Iterator[socket.socket]:
                 os.unlink(path)
             bound.bind(address)
             if path:
-                stack.callback(os.unlink, path)
+                stack.callback(_remove, path, os.stat(path).st_ino)
                 os.chmod(path, 0o666)  # as uvicorn
         except OSError as error:
             where = f"uds {path}" if path else f"cannot listen on {host}:{port}"
             hint = "; --port 0 chooses a free one" if not path and error.errno == errno.EADDRINUSE else ""
             raise UsageError(f"{where}: {error.strerror or error}{hint}") from None
         yield bound
+
+
+def _remove(path: str, inode: int) -> None:
+    """Remove the file of a Unix socket, unless another server has taken its place."""
+    with contextlib.suppress(FileNotFoundError):
+        if os.stat(path).st_ino == inode:
+            os.unlink(path)
 
 
 def _url(settings: Settings, bound: socket.socket) -> str:
