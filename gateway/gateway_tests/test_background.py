@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -203,6 +206,25 @@ class TestConversations:
             assert made.output_text == expected
             reference = {"role": "user", "content": "Sure?"}
 
+    def test_changes_do_not_overwrite_each_other(
+        self, gateway: Running, client: openai.OpenAI, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        id, storage = client.conversations.create().id, gateway.app.store._storage
+        put, delays, begun = storage.put, iter([0.2]), threading.Event()
+
+        def slow(*arguments: Any) -> None:
+            begun.set()
+            time.sleep(next(delays, 0))
+            put(*arguments)
+
+        monkeypatch.setattr(storage, "put", slow)
+        with ThreadPoolExecutor(1) as pool:
+            changed = pool.submit(client.conversations.update, id, metadata={"a": "b"})
+            assert begun.wait(LONG)
+            client.conversations.items.create(id, items=[{"role": "user", "content": "x"}])
+        assert changed.result().metadata == client.conversations.retrieve(id).metadata == {"a": "b"}
+        assert len(list(client.conversations.items.list(id))) == 1
+
     def test_in_the_background(self, client: openai.OpenAI) -> None:
         conversation = client.conversations.create()
         begun = client.responses.create(model=MODEL, input="Hi", conversation=conversation.id, background=True)
@@ -234,9 +256,13 @@ class TestConversations:
 
     def test_other_keys_find_nothing(self) -> None:
         with running([scripted("x")], api_keys=("one", "two")) as gateway:
-            first, second = (openai.OpenAI(base_url=f"{gateway.url}/v1", api_key=key) for key in ("one", "two"))
-            id = first.conversations.create().id
-            with pytest.raises(openai.NotFoundError):
-                second.conversations.retrieve(id)
-            with pytest.raises(openai.NotFoundError):
-                second.responses.create(model=MODEL, input="x", conversation=id)
+            url = f"{gateway.url}/v1"
+            with (
+                openai.OpenAI(base_url=url, api_key="one") as first,
+                openai.OpenAI(base_url=url, api_key="two") as second,
+            ):
+                id = first.conversations.create().id
+                with pytest.raises(openai.NotFoundError):
+                    second.conversations.retrieve(id)
+                with pytest.raises(openai.NotFoundError):
+                    second.responses.create(model=MODEL, input="x", conversation=id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -93,9 +93,13 @@ async def count_input(exchange: Exchange) -> None:
 # -- Conversations -------------------------------------------------------------------------------------------------
 
 
-async def _put(exchange: Exchange, kept: Kept) -> None:
-    if not await asyncio.to_thread(exchange.gateway.store.put, exchange.record.owner, kept):
-        raise exchange.gateway.store.refusal("conversation")
+async def _changed(exchange: Exchange, change: Callable[[Kept], None], param: str = "conversation") -> Kept:
+    """Change the conversation that the path names, and return it."""
+    store, id = exchange.gateway.store, (await _conversation(exchange)).response["id"]
+    found = await asyncio.to_thread(store.change, exchange.record.owner, id, change)
+    if found is None:
+        raise store.refusal(param)
+    return found
 
 
 def _shown(kept: Kept) -> dict[str, Any]:
@@ -117,7 +121,8 @@ async def create_conversation(exchange: Exchange) -> None:
     id = f"conv_{secrets.token_hex(24)}"
     made = {"id": id, "object": "conversation", "created_at": int(time.time()), "metadata": asked.metadata or {}}
     kept = Kept({**made, "output": []}, _read(exchange, asked.items or ()))
-    await _put(exchange, kept)
+    if not await asyncio.to_thread(exchange.gateway.store.put, exchange.record.owner, kept):
+        raise exchange.gateway.store.refusal("conversation")
     await exchange.reply(_shown(kept))
 
 
@@ -128,10 +133,8 @@ async def show_conversation(exchange: Exchange) -> None:
 async def update_conversation(exchange: Exchange) -> None:
     """Replace the metadata."""
     asked = read_as(ConversationRequest, exchange.body)
-    kept = await _conversation(exchange)
-    kept.response["metadata"] = asked.metadata or {}
-    await _put(exchange, kept)
-    await exchange.reply(_shown(kept))
+    changed = await _changed(exchange, lambda kept: kept.response.update(metadata=asked.metadata or {}))
+    await exchange.reply(_shown(changed))
 
 
 async def delete_conversation(exchange: Exchange) -> None:
@@ -142,11 +145,8 @@ async def delete_conversation(exchange: Exchange) -> None:
 
 async def add_items(exchange: Exchange) -> None:
     asked = read_as(ItemsRequest, exchange.body)
-    id = (await _conversation(exchange)).response["id"]
     items = _read(exchange, asked.items)
-    store = exchange.gateway.store
-    if not await asyncio.to_thread(store.extend, exchange.record.owner, id, items):
-        raise store.refusal("items")
+    await _changed(exchange, lambda kept: kept.items.extend(items), "items")
     await exchange.reply(_page(items))
 
 
@@ -171,10 +171,7 @@ async def show_item(exchange: Exchange) -> None:
 
 
 async def delete_item(exchange: Exchange) -> None:
-    kept = await _conversation(exchange)
-    kept.items.remove(_item(exchange, kept))
-    await _put(exchange, kept)
-    await exchange.reply(_shown(kept))
+    await exchange.reply(_shown(await _changed(exchange, lambda kept: kept.items.remove(_item(exchange, kept)))))
 
 
 def _item(exchange: Exchange, kept: Kept) -> dict[str, Any]:

@@ -159,14 +159,17 @@ class ResponseStore:
             return False
         return now is None or now.response["status"] not in UNFINISHED or self.put(owner, kept)
 
-    def extend(self, owner: str, id: str, items: list[dict[str, Any]]) -> bool:
-        """Add items to a conversation. Return False if they could not be stored."""
+    def change(self, owner: str, id: str, change: Callable[[Kept], None]) -> Kept | None:
+        """Change a conversation, and return it; ``None`` if it could not be stored. Changes come one after another.
+
+        Raises:
+            ApiError: 503, the storage fails; or ``change`` raised it.
+        """
         with self._changing:
-            try:
-                kept = self.get(owner, id)
-            except ApiError:
-                return False
-            return kept is not None and self.put(owner, Kept(kept.response, kept.items + items))
+            kept = self.get(owner, id)
+            if kept is not None:
+                change(kept)
+            return kept if kept is not None and self.put(owner, kept) else None
 
     async def expanded(self, owner: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return a request with the items that it refers to in their places.
@@ -247,7 +250,11 @@ class ResponseStore:
             stored = (self.finish if again else self.put)(owner, Kept(response, items))
             if not isinstance(conversation, str):
                 return stored
-            return self.extend(owner, conversation, with_ids([*added, *response["output"]])) and stored
+            new = with_ids([*added, *response["output"]])
+            try:
+                return self.change(owner, conversation, lambda kept: kept.items.extend(new)) is not None and stored
+            except ApiError:  # the storage fails
+                return False
 
         return keep
 
@@ -285,7 +292,8 @@ def with_ids(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return items as a conversation lists them: each with an id and its type, texts of messages as parts."""
     found = []
     for item in items:
-        item = {"type": "message", **item, "id": item.get("id") or f"msg_{secrets.token_hex(24)}"}
+        id = item.get("id") or f"msg_{secrets.token_hex(24)}"
+        item = {**item, "type": item.get("type") or "message", "id": id}
         if item["type"] == "message" and isinstance(item.get("content"), str):
             kind = "output_text" if item["role"] == "assistant" else "input_text"
             more: dict[str, Any] = {"annotations": []} if item["role"] == "assistant" else {}
