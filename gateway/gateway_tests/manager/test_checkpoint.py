@@ -205,7 +205,7 @@ def test_what_is_missing_in_a_folder(tmp_path: Path):
     found = checks(tmp_path, engine="llamacpp")
     assert found["weights"] == ("error", "empty: model.safetensors; `untemplate pull` downloads them again")
     assert found["config"] == ("error", "PATH has no config.json that can be read")
-    assert found["tokenizer"] == ("warning", "none in the folder; its base model's will be searched")
+    assert found["tokenizer"] == ("warning", "none in the folder; --vllm-arg tokenizer=NAME names another")
     assert found["architecture"] == ("error", "llama.cpp needs a GGUF file, and this is not one; --engine vllm runs it")
     assert found["memory"] == ("ok", "about 300 MB (weights 0 bytes, KV cache unknown), 1000 GB free")
 

@@ -9,7 +9,6 @@ meanwhile, up to a second.
 
 from __future__ import annotations
 
-import atexit
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -36,7 +35,6 @@ _SHORT: Final = 64 * 1024
 _PATIENCE: Final = 10.0
 """Seconds that a check may take."""
 _WORKERS: Final = Workers()
-atexit.register(_WORKERS.close)
 _FENCED: Final = re.compile(r"\s*```(?:json|JSON)?[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
 _AGAIN: Final = "Your answer cannot be used: {problem}. Answer again, with nothing but the JSON."
 

@@ -150,7 +150,7 @@ def _tokenizer(checkpoint: Checkpoint) -> _Result:
             return "error", "the GGUF file has no vocabulary; it is not a language model"
         return "ok", f"in the file, {count} tokens"
     found = next((name for name in _TOKENIZERS if (checkpoint.path / name).is_file()), None)
-    return ("ok", found) if found else ("warning", "none in the folder; its base model's will be searched")
+    return ("ok", found) if found else ("warning", "none in the folder; --vllm-arg tokenizer=NAME names another")
 
 
 def _architecture(checkpoint: Checkpoint, engine: str) -> _Result:
