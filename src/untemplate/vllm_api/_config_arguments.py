@@ -135,7 +135,7 @@ class ArgumentReader(CallHandler):
             self._object = CallObjectReader(_GRAMMAR, _MAX_HELD)
             return _OBJECT
         if self._as_json and c == "{":
-            self._value = JsonReader(None)
+            self._value = JsonReader()
             return _VALUE
         if self._as_json and c == '"':
             self._cur.pos += 1

@@ -43,7 +43,9 @@ class Evidence:
         self.region_before: int = IN_CONTENT
         """The region of that text."""
         self._unread: str = ""
-        """The last text that was emitted, kept until a marker follows it or there is much of it."""
+        """The last text that was emitted, kept until a marker follows it or there is much of it. It is content if
+        ``region_before`` is, and else counts as reasoning. (An object for each of the two would be plainer, and cost
+        two more objects in each stream.)"""
         self._other_unread: str = ""
         """The same of content after reasoning has begun, and of reasoning after content has."""
         self._content: TextBefore | None = None
@@ -127,8 +129,8 @@ class Evidence:
     def _read(self, content: bool) -> TextBefore | None:
         """Read the text that is kept of content, or else of reasoning. Return all of it."""
         before = self._content if content else self._reasoning
-        is_last = content == (self.region_before == IN_CONTENT)
-        unread = self._unread if is_last else self._other_unread
+        in_unread = content == (self.region_before == IN_CONTENT)
+        unread = self._unread if in_unread else self._other_unread
         if unread:
             if before is None:
                 before = TextBefore()
@@ -137,7 +139,7 @@ class Evidence:
                 else:
                     self._reasoning = before
             before.read(unread)
-            if is_last:
+            if in_unread:
                 self._unread = ""
             else:
                 self._other_unread = ""

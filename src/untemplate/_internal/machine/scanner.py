@@ -408,27 +408,19 @@ class TokenScanner:
 
     def _restore(self, text: str, ids: Sequence[int]) -> str:
         """Restore stripped markers at the places of their ids among the other tokens of this delta."""
-        if not any(token in self._tokens.own for token in ids):
+        own = self._tokens.own
+        if not any(map(own.__contains__, ids)):
             return text
-        parts: list[str] = []
-        rest = text
         ids = [token for token in ids if token not in self._tokens.unknown]
-        plain = sum(1 for token in ids if token not in self._tokens.own)
-        if not plain:
-            return text + "".join(self._tokens.own[token] for token in ids)
+        plain = sum(1 for token in ids if token not in own)
+        parts = [] if plain else [text]
         for token in ids:
-            literal = self._tokens.own.get(token)
-            if literal is not None:
-                parts.append(literal)
+            if token in own:
+                parts.append(own[token])
                 continue
             plain -= 1
-            data = self._texts.bytes_of(token)
-            if plain == 0:
-                piece = rest
-            elif data is None:
-                piece = ""
-            else:
-                piece = rest[: len(data.decode("utf-8", "replace").replace(_REPLACEMENT, ""))]
-            parts.append(piece)
-            rest = rest[len(piece) :]
+            data = self._texts.bytes_of(token) or b""
+            size = len(data.decode("utf-8", "replace").replace(_REPLACEMENT, "")) if plain else len(text)
+            parts.append(text[:size])
+            text = text[size:]
         return "".join(parts)

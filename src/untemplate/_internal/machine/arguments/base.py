@@ -3,6 +3,7 @@
 * ``step(cursor, out)`` reads from the cursor as far as the text decides, puts JSON text, and returns a signal. After
   DONE or NO_MATCH the cursor is at the first character that does not belong to the value.
 * A reader looks at each character once. What it keeps is bounded or passed on.
+* No reader looks for keys that come twice: ``call_state`` finds them in the JSON of the call.
 * ``passed(text)`` is the short path for text inside a long value. It returns the JSON text to put, or None if the text
   needs a closer look; then nothing has happened.
 """

@@ -43,7 +43,7 @@ _MAX_CHAIN: Final = 4 * MAX_LOOKAHEAD
 has more; beyond them the text continues."""
 _LONGEST_PLAIN: Final = 2
 """Length of ``</``."""
-_RANKS: Final = {tags.ELEMENT_CLOSE: 0, tags.ARGUMENTS_CLOSE: 1, tags.CALL_CLOSE: 2, tags.SECTION_CLOSE: 3}
+_RANKS: Final = {tags.ELEMENT_CLOSE: 0, **RANKS}
 
 # What an element holds.
 UNDECIDED: Final = 0
@@ -94,11 +94,8 @@ class OpenElements:
         ends = self.syntax.tag_ends
         found = ends.near(text, start, start + MAX_KEY)
         stop = ends.undecided_from(text, start) if found is None else found.start()
-        if (
-            stop - start > MAX_KEY
-            or _NOT_IN_NAME.search(text, start, stop) is not None
-            or text[start:stop][:1] in _EDGES
-        ):
+        is_text = stop - start > MAX_KEY or _NOT_IN_NAME.search(text, start, stop) is not None
+        if is_text or text[start:stop][:1] in _EDGES:
             return NO_MATCH if stop > start or found is not None else MORE
         if found is None:
             return MORE
@@ -274,7 +271,7 @@ class OpenElements:
         if pos < 0:
             return NO_MATCH
         if pos >= len(cur.text):
-            return _at_output_end(cur, correct)
+            return MORE if not cur.final else ENDS if correct else NO_MATCH
         found = self.syntax.tags.at(cur.text, pos, cur.final)
         if found == NO_MATCH and cur.final and correct and self.syntax.tags.undecided(cur.text, pos):
             return ENDS
@@ -395,10 +392,3 @@ class OpenElements:
             return rank, NO_MATCH
         pos = end if here else self.tag(cur, end)
         return here, NO_MATCH if pos == MORE and cur.final else pos
-
-
-def _at_output_end(cur: Cursor, correct: bool) -> int:
-    """Return ENDS if the output may end after a close tag, or MORE if it does not end there."""
-    if not cur.final:
-        return MORE
-    return ENDS if correct else NO_MATCH

@@ -16,7 +16,7 @@ from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .call_object import CallObjectReader
 from .program import ObjectSyntax
 from .reader import EncodedArguments, JsonArguments, whole_object
-from .undecided import CALL_GOES_ON, begins_call
+from .undecided import CALL_GOES_ON, OPEN_CALL, waits
 
 _ENCODED_OBJECT: Final = re.compile(r'"(?:[ \t\r\n]|\\[nrt])*[{"]')
 _ENCODED_PREFIX: Final = re.compile(r'"(?:[ \t\r\n]|\\[nrt])*\\?\Z')
@@ -124,7 +124,7 @@ class ObjectBody(Body):
         start = syntax.start.match(cur.text, cur.pos)
         if start is not None:
             return self._read_name(cur, start, call)
-        if not syntax.name_is_key and begins_call(cur):
+        if not syntax.name_is_key and waits(cur, OPEN_CALL):
             cur.goes_on = CALL_GOES_ON
             return MORE
         call_object = CallObjectReader(syntax, call.max_held)

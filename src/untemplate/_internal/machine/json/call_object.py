@@ -21,7 +21,7 @@ from ..signals import AGAIN, DONE, MORE, NO_MATCH
 from .other_members import OtherMembers, cut_member
 from .program import ObjectSyntax
 from .reader import EncodedJsonReader, JsonReader
-from .undecided import STREAMS_STRINGS, WAITS_FOR_NAME, may_wait
+from .undecided import OPEN_STRING, STREAMS_STRINGS, WAITS_FOR_NAME, waits
 
 _SIMPLE: Final = re.compile(r'"([^"\\]*)"')
 """A string that has arrived whole and has no escapes."""
@@ -62,6 +62,8 @@ _INSIDE: Final = 1
 """In an object inside the call object."""
 _AFTER: Final = 2
 
+_NOTHING: Final = BufferedWriter(0)
+
 
 @final
 class CallObjectReader(ArgumentReader):
@@ -83,10 +85,11 @@ class CallObjectReader(ArgumentReader):
     _value: JsonReader | None = None
     _text: EncodedJsonReader | None = None
     _goes: int = _TO_CALL
-    _out: ArgumentWriter | None = None
-    """Takes the value that is being read, as ``_goes`` decides."""
-    _held: BufferedWriter | None = None
+    """Where the value goes that is being read."""
+    _held: BufferedWriter = _NOTHING
     """Keeps arguments that come before the name."""
+    _kept: BufferedWriter = _NOTHING
+    """Keeps a word, or what is read as a whole."""
 
     def __init__(self, syntax: ObjectSyntax, max_held: int) -> None:
         self._syntax: ObjectSyntax = syntax
@@ -105,7 +108,6 @@ class CallObjectReader(ArgumentReader):
         self._what = _IS_ARGUMENTS
         self._arguments = _BEGUN
         self._goes = _TO_CALL
-        self._out = call
         self._value = JsonReader(self._syntax.stops)
         self._phase = _VALUE
 
@@ -139,7 +141,7 @@ class CallObjectReader(ArgumentReader):
         c = cur.text[cur.pos]
         phase = self._phase
         if phase == _VALUE:
-            if c == '"' and self._is_name_key() and may_wait(cur):
+            if c == '"' and self._is_name_key() and waits(cur, OPEN_STRING):
                 return MORE
             return AGAIN if self._begin_value(cur, c, call) else NO_MATCH
         return self._read_sign_of(phase, c, cur, call)
@@ -181,7 +183,7 @@ class CallObjectReader(ArgumentReader):
             self._phase = _VALUE
             return AGAIN if self._begin_value(cur, "{", call) else NO_MATCH
         call.mark(MARKUP, cur.pos)
-        if may_wait(cur):
+        if waits(cur, OPEN_STRING):
             return MORE
         found = _SIMPLE.match(cur.text, cur.pos)
         if found is None:
@@ -259,10 +261,7 @@ class CallObjectReader(ArgumentReader):
         perhaps cut, are the arguments; otherwise a cut member is dropped."""
         if not call.committed:
             return
-        out = self._out
-        raw = ""
-        if self._value is not None and self._goes >= _AS_WORD and isinstance(out, BufferedWriter):
-            raw = out.take()
+        raw = self._kept.take() if self._value is not None and self._goes >= _AS_WORD else ""
         member = cut_member(_SIGNS[self._phase], self._key, raw, self._syntax)
         if not self._arguments:
             (self._others or OtherMembers()).put_cut(member, cur, call)
@@ -283,7 +282,7 @@ class CallObjectReader(ArgumentReader):
     def _capture(self) -> None:
         self._value = JsonReader(self._syntax.stops)
         self._goes = _AS_WHOLE
-        self._out = BufferedWriter(self._max_held)
+        self._kept = BufferedWriter(self._max_held)
 
     def _begin_value(self, cur: Cursor, c: str, call: CallHandler) -> bool:
         """Begin the value of a key. False if this is not a call."""
@@ -331,12 +330,9 @@ class CallObjectReader(ArgumentReader):
         call.mark(MARKUP, cur.pos)
         if self._name and not call.committed and not call.named(self._name, self._id, True):
             return False
-        if call.committed:
-            self._goes = _TO_CALL
-            self._out = call
-        else:
-            self._goes = _TO_HELD
-            self._out = self._held = BufferedWriter(self._max_held)
+        self._goes = _TO_CALL if call.committed else _TO_HELD
+        if not call.committed:
+            self._held = BufferedWriter(self._max_held)
         if c == '"':
             call.report("variant_spelling", cur.pos, cur.pos + 1)
             cur.pos += 1
@@ -346,7 +342,7 @@ class CallObjectReader(ArgumentReader):
         if c not in "{[":
             # null means no arguments; any other word is passed on as written, so it is not lost if it is long.
             self._goes = _AS_WORD
-            self._out = BufferedWriter(sys.maxsize)
+            self._kept = BufferedWriter(sys.maxsize)
         return True
 
     def _stream_arguments(self, value: JsonReader, cur: Cursor, call: CallHandler) -> int:
@@ -363,14 +359,14 @@ class CallObjectReader(ArgumentReader):
 
     def _read_value(self, cur: Cursor, call: CallHandler) -> int:
         """Read a key or a value that is not simple. Return AGAIN after it."""
-        out = self._out
-        assert out is not None
+        goes = self._goes
+        out: ArgumentWriter = call if goes == _TO_CALL else self._held if goes == _TO_HELD else self._kept
         if self._text is not None:
             answer = self._text.step(cur, out)
         else:
             assert self._value is not None
             answer = self._value.step(cur, out)
-            if self._goes == _AS_WORD and call.committed:
+            if goes == _AS_WORD and call.committed:
                 self._stream_word(call)
         if self._goes <= _TO_HELD:
             call.mark(ARGUMENT_TEXT, cur.pos)
@@ -380,15 +376,12 @@ class CallObjectReader(ArgumentReader):
 
     def _stream_word(self, call: CallHandler) -> None:
         """Pass on a word in the place of the arguments as soon as it is not null."""
-        out = self._out
-        assert isinstance(out, BufferedWriter)
-        word = out.take()
+        word = self._kept.take()
         if len(word) <= len("null"):
-            out.put(word)
-            return
-        self._goes = _TO_CALL
-        self._out = call
-        call.put(word)
+            self._kept.put(word)
+        else:
+            self._goes = _TO_CALL
+            call.put(word)
 
     def _value_done(self, cur: Cursor, call: CallHandler) -> bool:
         """Use the key or value that has ended. False if this is not a call."""
@@ -398,10 +391,8 @@ class CallObjectReader(ArgumentReader):
         if self._goes != _AS_WHOLE:
             self._arguments_done(value, cur, call)
             return True
-        out = self._out
-        assert isinstance(out, BufferedWriter)
-        size = out.size
-        raw = out.take()
+        size = self._kept.size
+        raw = self._kept.take()
         if self._phase == _KEY:
             self._key = _string(raw)
             self._key_done(cur, len(raw), call)
@@ -422,11 +413,10 @@ class CallObjectReader(ArgumentReader):
         """Use the arguments that have ended."""
         self._phase = _NEXT
         self._arguments = _ENDED
-        out = self._out
-        if self._goes == _AS_WORD and isinstance(out, BufferedWriter):
-            word = out.take()
+        if self._goes == _AS_WORD:
+            word = self._kept.take()
             if word != "null":
-                (call if call.committed or self._held is None else self._held).put(word)
+                (call if call.committed else self._held).put(word)
             call.mark(MARKUP if word == "null" else ARGUMENT_TEXT, cur.pos)
         elif value is not None:
             self.valid = value.valid
@@ -447,21 +437,20 @@ class CallObjectReader(ArgumentReader):
             # OpenAI's functions have the key "type", so it may occur in any format.
             call.mark(MARKUP, cur.pos)
             return
-        others = self._others
-        if self._arguments or (0 if others is None else others.size) + size > self._max_held:
+        others = self._others or OtherMembers()
+        if self._arguments or others.size + size > self._max_held:
             # Not part of the arguments, or too long to be buffered until it is known whether arguments follow.
             call.report("unused_member", cur.pos - size, cur.pos)
             call.mark(DROPPED, cur.pos)
             return
-        if others is None:
-            others = self._others = OtherMembers()
+        self._others = others
         others.take(self._key, raw, cur, call)
 
     def _emit_held(self, call: CallHandler) -> bool:
         """Emit the name and the arguments that came before it."""
         if not call.named(self._name, self._id, True):
             return False
-        held = "" if self._held is None else self._held.take()
+        held = self._held.take()
         if held:
             call.put(held)
         return True

@@ -49,14 +49,13 @@ def whole_object(cur: Cursor, start: int) -> int:
 class JsonReader(JsonScanner):
     """Passes one JSON value through, whatever it holds. ``stops`` are literals that end it outside strings."""
 
-    def __init__(self, stops: Literals | None = None) -> None:
-        word_heads = "" if stops is None else stops.word_heads
-        super().__init__(strict=False, word_heads=word_heads)
-        self.stops: Literals | None = stops
+    def __init__(self, stops: Literals = NO_LITERALS) -> None:
+        super().__init__(strict=False, word_heads=stops.word_heads)
+        self.stops: Literals = stops
         self.valid: bool = False
         """True if the value is known to be valid JSON."""
-        self._flat = flat_text(word_heads)
-        self._counting: tuple[int, ...] = (IN_WORD, ANYTHING) if stops is None or stops.word_goes_on is not None else ()
+        self._flat = flat_text(stops.word_heads)
+        self._counting: tuple[int, ...] = (IN_WORD, ANYTHING) if stops.word_goes_on is not None else ()
         """States in which a number may go on; none if a literal begins like a number."""
 
     def step(self, cur: Cursor, out: ArgumentWriter) -> int:
@@ -73,8 +72,8 @@ class JsonReader(JsonScanner):
         else:
             end = self._end_flat(text, start) or self.scan(text, start)
         state = self.state
-        if state == AT_WORD and self.stops is not None:
-            end = self._read_words(self.stops, cur, end)
+        if state == AT_WORD:
+            end = self._read_words(cur, end)
             state = self.state
         if end > start:
             out.put(text[start:end])
@@ -104,10 +103,10 @@ class JsonReader(JsonScanner):
         self.closers.pop()
         return found.end()
 
-    def _read_words(self, stops: Literals, cur: Cursor, end: int) -> int:
+    def _read_words(self, cur: Cursor, end: int) -> int:
         """Go on in front of what may be a literal that ends the value, and return where reading stopped."""
         while self.state == AT_WORD:
-            stop = stops.at(cur.text, end, cur.final)
+            stop = self.stops.at(cur.text, end, cur.final)
             if stop != NO_MATCH:
                 self.state = self.before if stop == MORE else BROKEN
                 break

@@ -15,7 +15,7 @@ _SHORT: Final = 128
 come, with the same result."""
 _STRING: Final = r'(?:"[^"\\]*+)?'
 """Pattern of the beginning of a string without escapes, or of nothing."""
-_OPEN_STRING: Final = re.compile(rf"{_STRING}\Z")
+OPEN_STRING: Final = re.compile(rf"{_STRING}\Z")
 
 
 def _undecided(value: str) -> dict[str, re.Pattern[str]]:
@@ -34,19 +34,14 @@ def _undecided(value: str) -> dict[str, re.Pattern[str]]:
 
 WAITS_FOR_NAME: Final = _undecided(rf'(?:"(?:[^"\\]++(?:"{GAP})?)?)?')
 """Where the name may be the next value. An empty name does not wait: it makes no call."""
-CALL_GOES_ON: Final[GoesOn] = WAITS_FOR_NAME["{"].match
+OPEN_CALL: Final = WAITS_FOR_NAME["{"]
 """For the beginning of an object, up to its name."""
+CALL_GOES_ON: Final[GoesOn] = OPEN_CALL.match
 STREAMS_STRINGS: Final = _undecided("")
 """Where a string is read as it comes."""
 
 
-def begins_call(cur: Cursor) -> bool:
-    """True if an object at the cursor is not decided yet: it ends in its first key, or in a short name."""
-    undecided = not cur.final and not cur.ends_prompt and len(cur.text) - cur.pos <= _SHORT
-    return undecided and WAITS_FOR_NAME["{"].match(cur.text, cur.pos) is not None
-
-
-def may_wait(cur: Cursor) -> bool:
-    """True if a short string without escapes at the cursor is not complete."""
+def waits(cur: Cursor, undecided: re.Pattern[str]) -> bool:
+    """True if the text at the cursor is short and decides nothing, as this pattern shows, and more of it may come."""
     short = len(cur.text) - cur.pos <= _SHORT
-    return short and not cur.final and not cur.ends_prompt and _OPEN_STRING.match(cur.text, cur.pos) is not None
+    return short and not cur.final and not cur.ends_prompt and undecided.match(cur.text, cur.pos) is not None

@@ -323,11 +323,12 @@ class ValueReader:
     def _hold_newlines(self, piece: str) -> str:
         """Return a part of the value without the newlines at its end, which may belong to the close tag and wait."""
         limit = self._syntax.holds_after
-        if limit == 1:
-            held = piece[-2:] if piece.endswith("\r\n") else piece[-1:] if piece.endswith(_NEWLINES) else ""
-            self._newlines = held
-            return piece.removesuffix(held)
-        end = _before_newlines(piece, limit)
+        end = len(piece)
+        while limit and end and piece[end - 1] == "\n":
+            end -= 2 if piece[end - 2 : end] == "\r\n" else 1
+            limit -= 1
+        if limit and end and piece[end - 1] == "\r":  # it may be the beginning of a newline
+            end -= 1
         self._newlines = piece[end:]
         return piece[:end]
 
@@ -339,13 +340,3 @@ class ValueReader:
         if self.text.put_cut(self._newlines, call):
             call.mark(ARGUMENT_TEXT, cur.pos)
         self._newlines = ""
-
-
-def _before_newlines(piece: str, limit: int) -> int:
-    """Return where the newlines at the end of a text begin, of which at most ``limit`` count. A carriage return before
-    them may be the beginning of one."""
-    end = len(piece)
-    while limit and end and piece[end - 1] == "\n":
-        end -= 2 if piece[end - 2 : end] == "\r\n" else 1
-        limit -= 1
-    return end - 1 if limit and end and piece[end - 1] == "\r" else end
