@@ -151,14 +151,23 @@ def test_a_conversation():
             "content": None,
             "reasoning_content": "Hm.",
             "tool_calls": [
-                {"id": "call_0_0", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}},
+                {"id": "call_1_1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}},
                 {"id": "given", "type": "function", "function": {"name": "f", "arguments": "{}"}},
             ],
         },
         {"role": "tool", "tool_call_id": "given", "content": "two"},
-        {"role": "tool", "tool_call_id": "call_0_0", "content": '{"one": 1}'},
+        {"role": "tool", "tool_call_id": "call_1_1", "content": '{"one": 1}'},
         {"role": "user", "content": "Well?"},
     ]
+
+
+def test_calls_of_several_turns_have_ids_of_their_own():
+    call = {"role": "model", "parts": [{"functionCall": {"name": "f"}}]}
+    result = {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "x"}}}]}
+    messages = read(contents=[{"parts": [{"text": "Go"}]}, call, result, call, result]).messages or []
+    asked = [message["tool_calls"][0]["id"] for message in messages if message.get("tool_calls")]
+    assert asked == [message["tool_call_id"] for message in messages if message["role"] == "tool"]
+    assert len(set(asked)) == 2
 
 
 def test_settings():

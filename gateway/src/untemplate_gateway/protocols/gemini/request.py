@@ -272,7 +272,7 @@ def _messages(asked: GenerateContentRequest) -> list[dict[str, Any]]:
         if not parts:
             raise bad_request(path, "must not be empty")
         if content.role == "model":
-            messages.append(_model(parts, path, open_calls))
+            messages.append(_model(parts, i, open_calls))
         else:
             role = "system" if content.role == "system" else "user"
             messages += grouped(role, [_piece(part, f"{path}[{k}]", open_calls) for k, part in enumerate(parts)])
@@ -283,14 +283,15 @@ def _messages(asked: GenerateContentRequest) -> list[dict[str, Any]]:
     return messages
 
 
-def _model(parts: Sequence[Part], path: str, open_calls: list[tuple[str, str]]) -> dict[str, Any]:
+def _model(parts: Sequence[Part], turn: int, open_calls: list[tuple[str, str]]) -> dict[str, Any]:
+    path = f"contents[{turn}].parts"
     texts: list[str] = []
     thoughts: list[str] = []
     calls: list[dict[str, Any]] = []
     for k, part in enumerate(parts):
         call = part.functionCall
         if call is not None:
-            id = call.id or f"call_{len(open_calls)}_{len(calls)}"
+            id = call.id or f"call_{turn}_{k}"
             open_calls.append((id, call.name))
             calls.append(called(id, call.name, arguments_text(call.args or {}, f"{path}[{k}].functionCall.args")))
         elif part.functionResponse is not None or part.inlineData is not None:
