@@ -43,9 +43,8 @@ class Evidence:
         self.region_before: int = IN_CONTENT
         """The region of that text."""
         self._unread: str = ""
-        """The last text that was emitted, kept until a marker follows it or there is much of it. It is content if
-        ``region_before`` is, and else counts as reasoning. (An object for each of the two would be plainer, and cost
-        two more objects in each stream.)"""
+        """The last text that was emitted, kept until a marker follows it or there is much of it: content, if
+        ``region_before`` is, and else reasoning. Two objects would be plainer, and more for each stream to keep."""
         self._other_unread: str = ""
         """The same of content after reasoning has begun, and of reasoning after content has."""
         self._content: TextBefore | None = None

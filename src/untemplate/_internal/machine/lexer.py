@@ -18,8 +18,7 @@ WS: Final = " \t\r\n"
 GoesOn = Callable[[str], object]
 """Text that a reader could not decide, and the text after it → true if both do not decide anything either. Then they
 are kept, and nothing is read again. Most are methods of patterns and sets: a call of one costs little."""
-GAP: Final = r"[ \t\r\n]*+"
-"""Pattern of white space, if there is any."""
+GAP: Final = r"[ \t\r\n]*+"  # white space, if there is any
 _MISREADINGS: Final = 16
 SPACES: Final = re.compile(r"[ \t\r\n]*")
 SPACES_GO_ON: Final[GoesOn] = re.compile(rf"{GAP}\Z").match

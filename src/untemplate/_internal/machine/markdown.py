@@ -318,8 +318,7 @@ class TextBefore:
         return _OPEN_TAGS.fullmatch(self._line_end, at + 1) is not None
 
     def evidence(self, spaces: str) -> int:
-        """Return what the text, and this white space after it, say about a marker that follows. A sign that counts here
-        must be one of those in `quotes_nothing`."""
+        """Return what the text, and this white space after it, say about a marker. `quotes_nothing` has each sign."""
         in_fence = self.in_fence
         breaks = "\n" in spaces
         json = self._json

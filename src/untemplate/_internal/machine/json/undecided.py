@@ -1,7 +1,4 @@
-"""Text of a call object that decides nothing yet: it waits, and is read at once when more has come.
-
-The short path lets it wait, up to its own limit (``MOST_WAITING``).
-"""
+"""Text of a call object that decides nothing yet: the short path lets it wait, up to its own ``MOST_WAITING``."""
 
 from __future__ import annotations
 

@@ -76,10 +76,9 @@ def _compile_value_ends(syntax: TaggedSyntax, arguments: TaggedArguments) -> Non
     stems = {text[:-1]: tags.VALUE_STEM for text in syntax.value_ends.tags if CLOSE_TAG.fullmatch(text)}
     others = {text: tags.OTHER_CLOSE for text in arguments.key_close.spellings if CLOSE_TAG.fullmatch(text)}
     opens = syntax.value_opens.tags if syntax.has_value_open else {}
-    stops = {**opens, **others, **stems, **syntax.tags.tags, **syntax.value_ends.tags}
     named = _NAMED_TAG.fullmatch(arguments.value_close.text.strip(WS))
     syntax.close_head = "" if named is None else named.group(1)
-    syntax.value_stops = Literals(stops)
+    syntax.value_stops = Literals({**opens, **others, **stems, **syntax.tags.tags, **syntax.value_ends.tags})
     unopened = {**syntax.tags.tags, **syntax.value_opens.tags, **syntax.value_ends.tags}
     syntax.unopened = Literals(unopened)
     if arguments.type_close is not None:
