@@ -137,7 +137,9 @@ class OpenElements:
         if own == MORE:
             return MORE
         kind = self.kind(cur, start, end)
-        self.markup = (own >= 0 or kind in tags.OPENERS or kind in tags.CLOSES) and self._is_written(found.group())
+        # A mere ``<`` is no markup where the tags of this element begin with more.
+        written = found.group().startswith(self.element.opener.removesuffix("<"))
+        self.markup = written and (own >= 0 or kind in tags.OPENERS or kind in tags.CLOSES)
         if own >= 0:
             return self._at_own_close(cur, start, found.group(), own, call)
         return self._at_other(cur, found, kind, call)
@@ -198,10 +200,6 @@ class OpenElements:
     def _may_be_own(self, end: int) -> bool:
         """True if the tag in question, whose name begins at ``end``, is more than ``<``, and no schema lists names."""
         return end - self._literal > _LONGEST_PLAIN and not self.around[0].node.properties()
-
-    def _is_written(self, literal: str) -> bool:
-        """True if this literal begins as the tags of this element do, and not with a mere ``<`` if those do not."""
-        return literal.startswith(self.element.opener.removesuffix("<"))
 
     def _spells(self, opener: str, kind: int) -> bool:
         """True if a tag begins as the tags of this element do."""

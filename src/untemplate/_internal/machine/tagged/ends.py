@@ -220,12 +220,7 @@ class ValueEnds:
             return False
         if follows == OPENER or RANKS[tags.SECTION_CLOSE] in ranks:
             return True
-        return VALUE in ranks and self._stands_alone(cur.text, end)
-
-    def _stands_alone(self, text: str, end: int) -> bool:
-        """True if a value's close and a chain that ends at ``end`` are on lines of their own, as the renderer writes
-        them."""
-        return (self._before == "\n" or not self._syntax.trim_after) and ends_line_at(text, end)
+        return VALUE in ranks and (self._before == "\n" or not self._syntax.trim_after) and ends_line_at(cur.text, end)
 
     def _key_follows(self, cur: Cursor, pos: int) -> int:
         """Return DONE if the opener of a declared parameter that has not come is at ``pos``, and no quoted call is

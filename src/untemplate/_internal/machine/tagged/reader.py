@@ -24,11 +24,10 @@ from ..ledger import ARGUMENT_TEXT, DROPPED, MARKUP
 from ..lexer import SPACES, WS, Cursor, Literals
 from ..names import MAX_KEY
 from ..signals import AGAIN, DONE, MORE, NO_MATCH
+from .key_text import key_breaks, mark_key, place_of, plain_key
 from .program import TaggedSyntax
 from .value_reader import ValueReader
 
-_SIGNS: Final = re.compile('[<>"]')
-"""Signs of markup, which no key should have."""
 _MAX_TYPE: Final = 64
 """Most characters of a value's type. JSON's types have up to 7; a longer word is dropped (``broken_key``)."""
 
@@ -230,7 +229,7 @@ class TaggedReader(ArgumentReader):
         # Text that may still become the close is not part of the key: it may contain a newline.
         held = len(text) if cur.final else syntax.key_ends.undecided_from(text, cur.pos)
         end = found.start() if found is not None else min(held, cur.pos + MAX_KEY + 1)
-        broken = self._key_breaks(text, cur.pos, end)
+        broken = key_breaks(syntax.tags, text, cur.pos, end)
         if broken >= 0:
             call.drop_to("broken_key", cur, broken)
             self._phase = _BETWEEN
@@ -249,37 +248,17 @@ class TaggedReader(ArgumentReader):
         if tag != tags.KEY_CLOSE:
             key = self._values.ends.keys.whole_name(key)
             call.report("missing_close", end, end)
-        at = self._place_of(key, raw)
-        plain = self._plain_key(key, cur.pos + at, call)
+        at = place_of(key, raw, syntax.key)
+        plain = plain_key(self._values.ends.keys, key, cur.pos + at, call)
         if plain != key and key.endswith(plain):
             at += len(key) - len(plain)
         key = unescape_xml(plain) if syntax.escape_of_keys == "xml" else plain
-        self._mark_key(cur.pos, raw, at, at + len(plain), call)
+        self._key_start = mark_key(syntax.key, cur.pos, raw, at, at + len(plain), call)
         start, cur.pos = cur.pos + at, end
         self._take_marker(cur, end + len(close), call)
         self._begin_value(key, start, variables.get("string", ""), variables.get("type", ""), call)
         self._phase = _AFTER_KEY[tag] if syntax.has_value_open else _VALUE
         return AGAIN
-
-    def _place_of(self, key: str, raw: str) -> int:
-        """Return where a key is in all text up to its close. The type of its value may come first."""
-        rest = raw.lstrip(WS)
-        return raw.index(key, len(raw) - len(rest) + self.syntax.key.place(rest.rstrip(WS), "key"))
-
-    def _plain_key(self, key: str, start: int, call: CallHandler) -> str:
-        """Return a key, which is at ``start``, without the rest of a damaged opener before it (``<paramter=city``),
-        which is dropped here, or without markup after it (``city<x``), which `_mark_key` drops. A key with signs of
-        markup that is neither is reported and kept: nothing tells what the model meant."""
-        plain = self._values.ends.keys.plain_name(key)
-        if plain != key:
-            call.report("broken_key", start, start + len(key) - len(plain))
-            call.mark(MARKUP, start)
-            call.mark(DROPPED, start + len(key) - len(plain))
-        elif _SIGNS.search(key) is not None:
-            plain = self._values.ends.keys.name_before_markup(key)
-            if plain == key:
-                call.report("broken_key", start, start + len(key))
-        return plain
 
     def _begin_value(self, key: str, start: int, is_string: str, kind: str, call: CallHandler) -> None:
         """Begin the value of a key, which begins at ``start``. The key's attributes are ``is_string`` and ``kind``."""
@@ -288,34 +267,6 @@ class TaggedReader(ArgumentReader):
         if self._values.ends.keys.joins_two(key):
             call.report("broken_key", start, start + len(key))
         self._phase = _VALUE
-
-    def _mark_key(self, start: int, raw: str, at: int, end: int, call: CallHandler) -> None:
-        """Mark a key, which is ``raw[at:end]``, and the literals of its pattern. Anything else between the tags is
-        dropped. ``start``: where ``raw`` is."""
-        call.mark(MARKUP, start + at)
-        self._key_start = call.accounted()
-        call.mark(ARGUMENT_TEXT, start + end)
-        rest = raw[end:].strip(WS)
-        pattern = self.syntax.key
-        attribute = pattern.literals[pattern.variables.index("key") + 1].strip(WS)
-        value = rest[len(attribute) :].removesuffix(pattern.literals[-1])
-        follows = pattern.variables[-1] != "key" and rest.startswith(attribute)
-        fits = follows and (value + "a").isalpha() and value.isascii()
-        if not fits and not attribute.startswith(rest):
-            call.report("broken_key", start + end, start + len(raw))
-            call.mark(DROPPED, start + len(raw))
-
-    def _key_breaks(self, text: str, start: int, end: int) -> int:
-        """Return where the text stops being a key: at another tag, at the end of the line, or where it gets too long;
-        -1 if it is a key up to ``end``."""
-        tag = self.syntax.tags.pattern.search(text, start, end)
-        stop = end if tag is None else tag.start()
-        line = text.find("\n", start + len(text[start:stop]) - len(text[start:stop].lstrip(WS)), stop)
-        if line >= 0 and (tag is not None or text[line:stop].strip(WS) or stop - start > MAX_KEY):
-            return min(line, start + MAX_KEY)
-        if stop - start > MAX_KEY:
-            return start + MAX_KEY
-        return -1 if tag is None else stop
 
     def _read_value_open(self, cur: Cursor, call: CallHandler) -> int:
         syntax = self.syntax
@@ -382,8 +333,8 @@ class TaggedReader(ArgumentReader):
             raw = cur.text[cur.pos :]
             key = self.syntax.key.split(raw.strip(WS)).get("key", "")
             call.put(f'{self._values.before}"{json_escape(key)}')
-            at = self._place_of(key, raw)
-            self._mark_key(cur.pos, raw, at, at + len(key), call)
+            at = place_of(key, raw, self.syntax.key)
+            mark_key(self.syntax.key, cur.pos, raw, at, at + len(key), call)
             cur.pos = len(cur.text)
         elif self._phase != _BETWEEN:
             self._values.put_cut(cur, call)

@@ -196,22 +196,12 @@ class ValueReader:
     def _read_newlines(self, cur: Cursor) -> bool:
         """Skip the declared newlines before the value. False if more text is needed."""
         while self._trim:
-            if cur.pos >= len(cur.text):
+            newline = cur.text[cur.pos : cur.pos + 2]
+            if not newline or (newline == "\r" and not cur.final):
                 return False
-            c = cur.text[cur.pos]
-            if c == "\n":
-                cur.pos += 1
-                self._trim -= 1
-            elif c == "\r":
-                if cur.pos + 1 >= len(cur.text) and not cur.final:
-                    return False
-                if cur.text[cur.pos + 1 : cur.pos + 2] != "\n":
-                    break
-                cur.pos += 2
-                self._trim -= 1
-            else:
-                break
-        self._trim = 0
+            size = 1 if newline[0] == "\n" else 2 if newline == "\r\n" else 0
+            cur.pos += size
+            self._trim = self._trim - 1 if size else 0
         return True
 
     def _read_cdata(self, cdata: TaggedSyntax, cur: Cursor, call: CallHandler) -> bool:
