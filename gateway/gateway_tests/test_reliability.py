@@ -114,6 +114,16 @@ def test_a_request_is_freed_when_it_has_ended(fields: dict[str, Any], status: in
             gc.enable()
 
 
+def test_a_request_whose_worker_ends_may_be_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system may have ended it, for want of memory."""
+    monkeypatch.setattr(parsing._WORKERS, "program", "import os; os._exit(1)")
+    monkeypatch.setattr(parsing._WORKERS, "idle", [])
+    with running([scripted("x")]) as gateway:
+        answered = post(gateway, "/parse", {"text": "x", "template": "x"})
+    assert (answered.status_code, answered.headers["retry-after"]) == (503, "1")
+    assert answered.json()["error"]["message"] == "the worker process has ended"
+
+
 def test_templates_of_clients_do_not_hold_up_large_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """A template can take many seconds, until its limits end it. Its worker is ended."""
     workers = parsing._WORKERS
@@ -125,7 +135,7 @@ def test_templates_of_clients_do_not_hold_up_large_requests(monkeypatch: pytest.
         assert soon(lambda: sum(worker.process is not None for worker in list(workers.busy)) == 2)
         assert post(gateway, CHAT, large).status_code == 200
         workers.close()
-        assert [one.result().status_code for one in asked] == [500, 500]
+        assert [one.result().status_code for one in asked] == [503, 503]
 
 
 class TestLongTextsToParse:

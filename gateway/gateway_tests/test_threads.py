@@ -19,7 +19,7 @@ from untemplate.formats import UnknownFormatError, named
 from untemplate.templates import ChatTemplate, TemplateError, TemplateLimitError
 from untemplate_gateway import processes, rendering, threads
 from untemplate_gateway.errors import ApiError
-from untemplate_gateway.processes import Worker, Workers, packed
+from untemplate_gateway.processes import Worker, WorkerEnded, Workers, packed
 from untemplate_gateway.rendering import APART, render
 from untemplate_gateway.request_context import RequestContext, current
 from untemplate_gateway.threads import Abandoned, go_on, in_slow_thread, in_thread
@@ -242,7 +242,7 @@ def test_an_answer_that_is_too_long_is_not_read() -> None:
     head = ((64 << 20) + 1).to_bytes(12, "big")
     workers = Workers(f"import sys, time; sys.stdout.buffer.write({head!r}); sys.stdout.flush(); time.sleep(3600)")
     try:
-        with pytest.raises(RuntimeError, match="the worker process has ended"):
+        with pytest.raises(WorkerEnded, match="the worker process has ended"):
             workers.do(b"")
         assert workers.idle == []
     finally:
@@ -255,7 +255,7 @@ def test_a_captured_worker_cannot_answer_the_next_client() -> None:
     try:
         assert workers.do(packed(_write_ahead)) == "mine"
         [worker] = workers.idle
-        with pytest.raises(RuntimeError, match="the worker process has ended"):
+        with pytest.raises(WorkerEnded, match="the worker process has ended"):
             workers.do(packed(len, "the next client"))
         assert workers.idle == []
         assert worker.process is not None
@@ -340,7 +340,7 @@ def test_killing_a_worker_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     def ask() -> None:
         try:
             worker.ask(b"")
-        except RuntimeError as error:
+        except WorkerEnded as error:
             ended.append(str(error))
 
     thread = threading.Thread(target=ask)

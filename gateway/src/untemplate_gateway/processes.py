@@ -27,6 +27,7 @@ import msgspec
 
 from untemplate import errors
 
+from .errors import ApiError
 from .threads import BUDGET, Kind, stopped_by, work
 
 _MEMORY: Final = 2 << 30
@@ -45,6 +46,14 @@ _ERRORS: Final[dict[str, type[Exception]]] = {
 """The errors of workers that the gateway knows; all others are a ``RuntimeError``."""
 _Failure = tuple[str, str, dict[str, str | int | tuple[str, ...] | None]]
 """An error of a worker: its name in the table, its text, its attributes."""
+
+
+class WorkerEnded(ApiError, RuntimeError):
+    """A worker has ended before it could answer: it was killed, by the system too, or its answer was another's."""
+
+    def __init__(self) -> None:
+        problem = "the worker process has ended"
+        super().__init__(503, problem, type="server_error", code="worker_ended", headers={"Retry-After": "1"})
 
 
 def python_environment() -> dict[str, str]:
@@ -93,7 +102,7 @@ class Worker:
         """Send a job to the process and return the answer. Blocks.
 
         Raises:
-            RuntimeError: the process has ended, or the answer is not one to this job.
+            WorkerEnded: the process has ended, or the answer is not one to this job.
         """
         number, answer = secrets.randbits(64), None
         try:
@@ -109,7 +118,7 @@ class Worker:
             pass
         if answer is None or answer[0] != number:
             self.end()
-            raise RuntimeError("the worker process has ended")
+            raise WorkerEnded
         return answer[1]
 
     def kill(self) -> None:
@@ -156,7 +165,7 @@ class Workers:
 
         Raises:
             Abandoned: the client has left.
-            RuntimeError: the process has ended.
+            WorkerEnded: the process has ended.
             Exception: the function has raised it.
         """
         worker = self._idle() or Worker(self.program)

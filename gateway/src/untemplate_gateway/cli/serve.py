@@ -190,12 +190,13 @@ async def _reload(app: Gateway, again: Callable[[], Settings], config: ServerCon
     except Exception as error:  # the server continues after any error
         _log.error("reload: %s; nothing is changed", error)
         return
-    fixed = app.apply(settings)
-    if (config.limits.tls is None) != (not settings.tls_cert):
-        fixed.append("tls_cert")
-    config.limits.apply(settings)
-    note = f"; a restart is needed for {', '.join(fixed)}" if fixed else ""
+    note = ""
     try:
+        fixed = app.apply(settings)
+        if (config.limits.tls is None) != (not settings.tls_cert):
+            fixed.append("tls_cert")
+        config.limits.apply(settings)
+        note = f"; a restart is needed for {', '.join(fixed)}" if fixed else ""
         names = await reload_models(app.manager, settings, lambda what: _log.info("reload: %s", what))
     except Exception as error:
         _log.error("reload: %s; the models are unchanged%s", error, note)

@@ -17,7 +17,7 @@ import msgspec
 
 from untemplate._internal.suggestions import close_names, did_you_mean
 
-from ..processes import Worker, receive, send
+from ..processes import Worker, WorkerEnded, receive, send
 from .base import EngineError
 
 _PROGRAM: Final = "from untemplate_gateway.engines.llamacpp_server import serve; serve()"
@@ -53,7 +53,7 @@ class LlamaCppServer:
         """
         try:
             started = msgspec.json.decode(self._worker.ask(self._order), type=_Started)
-        except RuntimeError:
+        except WorkerEnded:
             started = _Started(problem=f"llama.cpp's process ended while it loaded the model ({self.end()})")
         if started.problem:
             self.close()
