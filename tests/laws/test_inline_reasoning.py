@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from untemplate import OutputParser
 from untemplate._internal.render import Inexpressible, expressible
@@ -11,6 +13,8 @@ from untemplate.formats import named
 from untemplate.policy import Policy
 from untemplate.testing import PieceTokenizer, check
 from untemplate.vllm_api._format_parsers import reasoning_class
+
+from .strategies import TOOLS, noise
 
 NAME = "minimax_m2_append_think"
 INLINE = named(NAME)
@@ -42,6 +46,18 @@ def test_it_is_what_vllm_returns(raw: str) -> None:
     check(named("minimax_m2", reasoning=NAME), raw, expected, exhaustive=True)
     tokenizer = PieceTokenizer(INLINE.special_tokens)
     assert reasoning_class(INLINE)(tokenizer).extract_reasoning(raw, None) == (None, THEIRS[raw])
+
+
+@pytest.mark.parametrize("fmt", [INLINE, named("minimax_m2", reasoning=NAME), OWN], ids=["alone", "with-calls", "own"])
+def test_noise(fmt: Format) -> None:
+    """The laws for all Formats meet this one with its reasoning apart from the content."""
+
+    @settings(max_examples=6)
+    @given(noise(fmt), st.sampled_from([None, TOOLS]))
+    def law(raw: str, tools: list[dict[str, object]] | None) -> None:
+        check(fmt, raw, tools=tools, cuts=16)
+
+    law()
 
 
 @pytest.mark.parametrize("between", ["\n</think>\n\nHi", "</think>"])
