@@ -17,9 +17,14 @@ CONTEXT = ("tools", "prompt", "finish_reason")
 RECORDS: list[dict[str, Any]] = [vector for vector in vectors() if "/corpus." in vector["id"]]
 
 
+@pytest.mark.parametrize(
+    "every", [False, pytest.param(True, marks=pytest.mark.exhaustive)], ids=["sample", "every-split"]
+)
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record["id"])
-def test_means_exactly_this(record: dict[str, Any], count: Any) -> None:
-    parsed = check(record["format"], record["output"], cuts=40, **{key: record[key] for key in CONTEXT})
+def test_means_exactly_this(record: dict[str, Any], every: bool, count: Any) -> None:
+    parsed = check(
+        record["format"], record["output"], cuts=40, exhaustive=every, **{key: record[key] for key in CONTEXT}
+    )
     calls = [
         {"name": call.function.name, "arguments": call.function.arguments, "status": call.status}
         for call in parsed.tool_calls

@@ -1181,12 +1181,15 @@ def test_prose_is_not_a_call(name: str, raw: str):
 
 
 @pytest.mark.parametrize(
+    "every", [False, pytest.param(True, marks=pytest.mark.exhaustive)], ids=["sample", "every-split"]
+)
+@pytest.mark.parametrize(
     ("name", "raw", "prompt"),
     [*SAMPLES, *((name, raw, None) for name, raw in (*TOOL_SAMPLES, *PROSE))],
     ids=[name for name, *_ in (*SAMPLES, *TOOL_SAMPLES, *PROSE)],
 )
-def test_laws(name: str, raw: str, prompt: str | None):
-    testing.check(name, raw, tools=TOOLS, prompt=prompt, cuts=40)
+def test_laws(name: str, raw: str, prompt: str | None, every: bool):
+    testing.check(name, raw, tools=TOOLS, prompt=prompt, cuts=40, exhaustive=every)
 
 
 # -- public names -------------------------------------------------------------------------------------------------

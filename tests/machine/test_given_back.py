@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from untemplate import OutputParser, Policy
@@ -44,6 +46,7 @@ def test_a_list_whose_opener_is_text_closes_as_text(calls: str, content: str, ke
     check("lfm2", raw, expected, tools=TOOLS, policy=AS_CONTENT, exhaustive=True, roundtrip=False)
 
 
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("most", [1, 2, 3, 7, 20, 33, 40])
 @pytest.mark.parametrize(
     ("name", "raw"),
@@ -57,12 +60,11 @@ def test_a_list_whose_opener_is_text_closes_as_text(calls: str, content: str, ke
         ("llama3_json", '{"name": "f", "parameters": {"a": 1}}'),
     ],
 )
-def test_what_is_too_much_to_hold_does_not_depend_on_the_cut(name: str, raw: str, most: int) -> None:
-    check(name, raw, policy=Policy(max_held=most), cuts=40, roundtrip=False)
+def test_what_is_too_much_to_hold_does_not_depend_on_the_cut(name: str, raw: str, most: int, every: bool) -> None:
+    tried: Any = {"policy": Policy(max_held=most), "cuts": 40, "exhaustive": every, "roundtrip": False}
+    check(name, raw, **tried)
     if name == "hermes":
-        check(
-            name, f"<think>Hm {raw}</think>", reasoning="qwen3", policy=Policy(max_held=most), cuts=40, roundtrip=False
-        )
+        check(name, f"<think>Hm {raw}</think>", reasoning="qwen3", **tried)
 
 
 BEGUN = '<tool_call>{"nam": 1, "x": "'
