@@ -408,15 +408,15 @@ class TokenScanner:
 
     def _restore(self, text: str, ids: Sequence[int]) -> str:
         """Restore stripped markers at the places of their ids among the other tokens of this delta."""
-        own = self._tokens.own
-        if not any(map(own.__contains__, ids)):
+        markers = self._tokens.own
+        if not any(map(markers.__contains__, ids)):
             return text
         ids = [token for token in ids if token not in self._tokens.unknown]
-        plain = sum(1 for token in ids if token not in own)
+        plain = sum(1 for token in ids if token not in markers)
         parts = [] if plain else [text]
         for token in ids:
-            if token in own:
-                parts.append(own[token])
+            if token in markers:
+                parts.append(markers[token])
                 continue
             plain -= 1
             data = self._texts.bytes_of(token) or b""

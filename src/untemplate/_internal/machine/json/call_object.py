@@ -244,8 +244,8 @@ class CallObjectReader(ArgumentReader):
             return None
         phase = self._phase
         syntax = self._syntax
-        waits = not syntax.name_is_key if phase == _OPEN else self._is_name_key()
-        return (WAITS_FOR_NAME if waits else STREAMS_STRINGS)[_SIGNS[phase]].match
+        name_may_come = not syntax.name_is_key if phase == _OPEN else self._is_name_key()
+        return (WAITS_FOR_NAME if name_may_come else STREAMS_STRINGS)[_SIGNS[phase]].match
 
     # -- the end of the output ------------------------------------------------------------------------------------
 
