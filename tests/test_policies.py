@@ -505,3 +505,20 @@ def test_a_close_that_is_cut_after_a_call_in_reasoning_is_no_text(name: str, cut
         assert ids[0] == ids[1], found[:end]
         assert [r.content for r in results] == [None, None], found[:end]
         assert results[0].reasoning == "Hm." or not ids[0], found[:end]
+
+
+@pytest.mark.parametrize("name", ["cohere_command3", "hermes+qwen3", "kimi_k2", "deepseek_v31"])
+def test_a_close_of_reasoning_that_is_cut_after_a_call_closes_it(name: str) -> None:
+    parser = OutputParser.named(name)
+    assert parser.format.reasoning is not None
+    close = parser.format.reasoning.close.text.strip()
+    whole = parser.render({"role": "assistant", "reasoning": "Hm.", "tool_calls": [call(city="Paris")]})
+    before, _, after = whole.partition(close)
+    end = "".join(parser.format.turn.end.spellings[:1]) if parser.format.turn.end is not None else ""
+    thought = before + after.strip().removesuffix(end)
+    expected = parser.parse(thought + close, tools=TOOLS, seed=1)
+    assert [found.status for found in expected.tool_calls] == ["ok"]
+    for size in range(2, len(close)):
+        parsed = parser.parse(thought + close[:size], tools=TOOLS, seed=1)
+        got = (parsed.reasoning, parsed.content, parsed.tool_calls, [found.code for found in parsed.diagnostics])
+        assert got == (expected.reasoning, None, expected.tool_calls, ["stray_close"]), close[:size]

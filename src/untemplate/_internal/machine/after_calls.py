@@ -8,6 +8,7 @@ from typing import Final
 from . import rules
 from .context import ReaderContext
 from .free_text import FreeText
+from .lexer import WS
 from .modes import READ_AFTER_TENTATIVE_CALLS, READ_CALL
 from .program import IN_REASONING
 from .signals import MORE, NO_MATCH
@@ -25,7 +26,8 @@ _CLOSE_TAGS_BEGUN: Final = re.compile(r"(?:</[^<>`\n]{1,64}>){0,3}(?:<(?:/[^<>`\
 
 def read_after_calls(context: ReaderContext, text: FreeText) -> int:
     """Read what follows tentative calls. Those inside reasoning stay calls before another call, the close of
-    reasoning, the end of the turn and the end of the output. Before anything else they were reasoning."""
+    reasoning, the end of the turn and the end of the output, which may cut a close. Before anything else they were
+    reasoning."""
     tentative = context.tentative
     assert tentative is not None
     cur = context.cur
@@ -39,9 +41,19 @@ def read_after_calls(context: ReaderContext, text: FreeText) -> int:
     state = context.speculation.origin
     end = state.literals.at(cur.text, cur.pos, cur.final)
     if end < 0:
-        if cur.final and text.is_cut_close(cur.text[cur.pos :]) and accept(context, text, tentative):
-            return text.leave_calls(True)
-        return end
+        if not cur.final:
+            return end
+        rest = cur.text[cur.pos :].rstrip(WS)
+        closes = len(rest) > 1 and any(
+            close.startswith(rest) and state.rules[tag].kind == rules.CLOSE_REASONING
+            for close, tag in state.literals.tags.items()
+        )
+        if not (closes or text.is_cut_close(rest)) or not accept(context, text, tentative):
+            return end
+        mode = text.leave_calls(True)
+        if closes:
+            text.drop("stray_close", len(cur.text))
+        return mode
     if context.checks_ids and not context.may_be_marker(cur.pos, end):
         return NO_MATCH
     rule = state.rules[state.literals.tags[cur.text[cur.pos : end]]]
