@@ -16,7 +16,7 @@ from untemplate.testing import check
 from .strategies import FORMATS, TOOLS, noise, sketches
 
 EVERY = pytest.mark.parametrize("fmt", FORMATS.values(), ids=list(FORMATS))
-SAMPLE = 4
+SAMPLE = 2
 CUTS = 10
 
 

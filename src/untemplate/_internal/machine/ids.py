@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 IdFactory = Callable[[str, int], str]
 """(tool name, number of the call, counted from the first call of the history) → id."""
@@ -18,11 +19,18 @@ _VARIABLE: Final = re.compile(r"\{name\}|\{index\}")
 _ALPHANUMERIC: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 
+@cache
+def _blake2b() -> Callable[..., Any]:
+    """Import the hash, which outputs without calls need not pay for. An import at each call costs 7,000 instructions."""
+    from hashlib import blake2b
+
+    return blake2b
+
+
 def _digest(seed: bytes, index: int, size: int) -> bytes:
     """Return so many bytes, which depend on the seed and the number of a call."""
-    from hashlib import blake2b  # outputs without calls need not pay for it
-
-    return blake2b(b"%d" % index, key=seed[:64], digest_size=size).digest()
+    digest: bytes = _blake2b()(b"%d" % index, key=seed[:64], digest_size=size).digest()
+    return digest
 
 
 def new_seed() -> bytes:
