@@ -21,7 +21,7 @@ _ALPHANUMERIC: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123
 
 @cache
 def _blake2b() -> Callable[..., Any]:
-    """Import the hash, which outputs without calls need not pay for. An import at each call costs 7,000 instructions."""
+    """Import the hash once; outputs without calls need not pay for it."""
     from hashlib import blake2b
 
     return blake2b
