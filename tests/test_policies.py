@@ -11,9 +11,10 @@ import pytest
 from untemplate import OutputParser, Policy
 from untemplate._internal.render import expressible, render
 from untemplate.format import Format
-from untemplate.formats import entries
+from untemplate.formats import entries, named
 from untemplate.messages import ParsedOutput
 from untemplate.policy import strict_from_environment
+from untemplate.testing import PieceTokenizer
 
 TOOLS: list[dict[str, Any]] = [
     {
@@ -522,3 +523,23 @@ def test_a_close_of_reasoning_that_is_cut_after_a_call_closes_it(name: str) -> N
         parsed = parser.parse(thought + close[:size], tools=TOOLS, seed=1)
         got = (parsed.reasoning, parsed.content, parsed.tool_calls, [found.code for found in parsed.diagnostics])
         assert got == (expected.reasoning, None, expected.tool_calls, ["stray_close"]), close[:size]
+
+
+def test_words_that_begin_as_a_close_of_reasoning_does_are_reasoning() -> None:
+    """Granite closes its reasoning with a sentence."""
+    parser = OutputParser.named("granite")
+    raw = "Here is my thought process: Hm.\n" + '<|tool_call|>[{"name": "get_weather", "arguments": {}}]\nHere'
+    parsed = parser.parse(raw, tools=TOOLS)
+    assert (parsed.tool_calls, parsed.content) == ([], None)
+    assert parsed.reasoning is not None
+    assert parsed.reasoning.endswith("\nHere")
+    assert [found.code for found in parsed.diagnostics] == ["call_like_text"]
+
+
+def test_a_close_of_reasoning_that_is_a_special_token_cannot_be_cut() -> None:
+    special = ("<think>", "</think>", "<tool_call>", "</tool_call>")
+    tokenizer = PieceTokenizer(special)
+    parser = OutputParser.from_format(named("hermes", reasoning="qwen3"), tokenizer=tokenizer)
+    raw = '<think>Hm.<tool_call>{"name": "get_weather", "arguments": {}}</tool_call>\n</thi'
+    assert parser.parse(raw, tools=TOOLS).tools_called
+    assert not parser.parse(raw, token_ids=tokenizer.encode(raw), tools=TOOLS).tools_called

@@ -44,9 +44,16 @@ def read_after_calls(context: ReaderContext, text: FreeText) -> int:
         if not cur.final:
             return end
         rest = cur.text[cur.pos :].rstrip(WS)
-        closes = len(rest) > 1 and any(
-            close.startswith(rest) and state.rules[tag].kind == rules.CLOSE_REASONING
-            for close, tag in state.literals.tags.items()
+        # A close that is a sentence begins as any other, and one that is a special token cannot be cut.
+        closes = (
+            len(rest) > 1
+            and not rest[0].isalnum()
+            and any(
+                close.startswith(rest)
+                and state.rules[tag].kind == rules.CLOSE_REASONING
+                and not context.is_special(close)
+                for close, tag in state.literals.tags.items()
+            )
         )
         if not (closes or text.is_cut_close(rest)) or not accept(context, text, tentative):
             return end
