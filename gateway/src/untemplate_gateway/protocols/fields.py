@@ -67,7 +67,7 @@ class Open(msgspec.Struct, metaclass=_Declared):
     """A JSON object that may hold further fields.
 
     A subclass may name fields in its head: ``ignored="…"`` takes them without effect, ``refused="…"`` refuses them,
-    unless their value is empty.
+    unless their value is an empty text or list, zero or false.
     """
 
 
